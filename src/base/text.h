@@ -1,0 +1,31 @@
+/* Text in and out that no locale changes, and the snprintf rule of every
+ * function that hands out a string. */
+#ifndef HDPI_TEXT_H
+#define HDPI_TEXT_H
+#include "base/status.h"
+
+/** A cursor over text[at..length). */
+struct hdpi_text {
+    const char *text;
+    size_t length;
+    size_t at;
+};
+
+/** Reads digits as an int64; 0 when there is none or it does not fit (the
+ *  cursor then stays). No sign, no blanks. */
+int hdpi_text_int(struct hdpi_text *text, int64_t *out);
+
+/** Reads [0-9]+(.[0-9]+)?([eE][+-]?[0-9]+)? as a finite double, correctly
+ *  rounded as strtod in the C locale; 0 and cursor unmoved otherwise. */
+int hdpi_text_double(struct hdpi_text *text, double *out);
+
+/** Copies `source` (NUL-terminated) into out[capacity], cut on a full buffer,
+ *  always terminated when capacity > 0. Returns 1 when it fitted. */
+int hdpi_text_copy(char *out, size_t capacity, const char *source);
+
+/** Hands a finished string to a caller: writes up to capacity bytes, always
+ *  terminated; *needed (may be NULL) gets length + 1. HDP_ERR_ARGUMENT when
+ *  `text` is NULL with capacity > 0; HDP_ERR_CAPACITY when it was cut. */
+hdp_status hdpi_text_give(const char *source, size_t length, char *text,
+                          size_t capacity, size_t *needed);
+#endif

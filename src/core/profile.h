@@ -1,0 +1,71 @@
+/* What is known of each rank's speed: time as a function of items, links,
+ * memory, and where each figure came from. Plain data, immutable. */
+#ifndef HDPI_PROFILE_H
+#define HDPI_PROFILE_H
+#include "base/object.h"
+
+enum { HDPI_KEY_MAX = 192 };
+
+enum {
+    HDPI_FROM_MODEL = 0, /* the caller or a file gave it */
+    HDPI_FROM_MEASURED = 1,
+    HDPI_FROM_STEPS = 2
+};
+
+/* Time of a shard in ns: t(0) = 0; with points, straight lines between them,
+ * flat at the first point's time below it, the last segment's slope beyond;
+ * made monotone by padding up: t(n) = min over m >= n of the raw curve (doing
+ * more rows is always allowed, and real curves dip). Without points,
+ * fixed_ns + item_ns * n. Strict double arithmetic, so all compilers agree. */
+struct hdpi_rank_profile {
+    double fixed_ns, item_ns;
+    int64_t *point_items; /* strictly increasing, > 0 */
+    double *point_ns;     /* as measured or given; monotone_ns is used */
+    double *monotone_ns;  /* non-decreasing */
+    int64_t point_count;
+    double in_bytes_per_second, out_bytes_per_second; /* 0: not a limit */
+    double reduce_bytes_per_second;
+    int64_t memory_bytes;  /* free for the work; 0: not known, no cap */
+    int32_t memory_domain; /* ranks with the same number share memory */
+    int32_t lacks_dtype;   /* 1: cannot compute in the profile's dtype */
+    int32_t simulated;     /* 1: the figures are a model's, not a clock's */
+    int32_t provenance;    /* HDPI_FROM_* */
+    int32_t duty_percent;  /* declared slowdown; 100: none */
+    double rate;           /* items a second at the largest size measured */
+    double rate_flops;     /* GEMM probe; 0: not known */
+    double spread;         /* relative MAD of the samples */
+    double *samples_ns;    /* raw, at the largest size; may be NULL */
+    int32_t sample_count;
+    char key[HDPI_KEY_MAX]; /* identity; empty: none */
+};
+
+struct hdp_profile {
+    struct hdpi_object object;
+    hdp_profile_info info;           /* member_count = number of ranks */
+    struct hdpi_rank_profile *ranks; /* info.member_count */
+};
+
+/** A profile of `count` zeroed ranks (memory_domain = own rank, duty 100). */
+hdp_status hdpi_profile_new(hdp_profile **out, int32_t count);
+void hdpi_profile_free(hdp_profile *profile);
+
+/**
+ * Gives a rank its points and derives monotone_ns and rate.
+ *
+ * Items must be strictly increasing and > 0, times finite and > 0.
+ * @return HDP_ERR_ARGUMENT naming `rank` and the position; HDP_ERR_MEMORY.
+ */
+hdp_status hdpi_profile_set_points(hdp_profile *profile, int32_t rank,
+                                   const int64_t *items, const double *ns,
+                                   int64_t count);
+
+/** t(items) in ns; items >= 0, rank in range (not checked). */
+double hdpi_profile_time(const struct hdpi_rank_profile *rank, int64_t items);
+
+/** Largest n in 0..limit with t(n) <= ns; monotone, agrees exactly with
+ *  hdpi_profile_time(). */
+int64_t hdpi_profile_items(const struct hdpi_rank_profile *rank, double ns,
+                           int64_t limit);
+
+int hdpi_profile_is_valid(const hdp_profile *profile);
+#endif

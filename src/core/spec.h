@@ -1,0 +1,37 @@
+/* The one grammar of devices (DESIGN 5), text to a list of asks. Knows nothing
+ * of which devices exist. */
+#ifndef HDPI_SPEC_H
+#define HDPI_SPEC_H
+#include "core/topology.h"
+
+enum { HDPI_SPEC_DEVICES_MAX = 4096 };
+
+struct hdpi_spec {
+    struct hdpi_ask *asks; /* in the order written; ranges expanded */
+    int32_t count;
+    size_t capacity;
+    int32_t automatic; /* the whole text is `auto` */
+    char machine[256]; /* @NAME or @./FILE without the @; empty: none */
+};
+
+/**
+ * Parses a specification.
+ *
+ * Items joined by `;` or `+`; item = [adapter:]ids(/key=value)*; ids = comma
+ * list with ranges a-b, or `all`; bare ids mean cuda; a cuda id may be a UUID
+ * or prefix (GPU-..., MIG-...). A key that the adapter does not have, a value
+ * outside its range, a repeated key, an id above 255 (host) or 1,048,575
+ * (sim), a repeat of a device are refused.
+ *
+ * @param out  Zeroed by the caller; release with hdpi_spec_finish(), also
+ *             after an error.
+ * @return HDP_ERR_ARGUMENT with a text that quotes the part and gives its
+ *         1-based position ("at 7"); HDP_ERR_MEMORY.
+ */
+hdp_status hdpi_spec_parse(struct hdpi_spec *out, const char *text);
+void hdpi_spec_finish(struct hdpi_spec *spec);
+
+/** Writes one ask back in the grammar ("sim:0/fixed=500us/item=10us"): what
+ *  hdp_device.spec shows. Always terminated. */
+void hdpi_spec_write(char *out, size_t capacity, const struct hdpi_ask *ask);
+#endif

@@ -1,0 +1,89 @@
+/* The machine as plain data: devices found, what was asked of each, links, and
+ * the visibility mask. Immutable once a verb has handed it out. */
+#ifndef HDPI_TOPOLOGY_H
+#define HDPI_TOPOLOGY_H
+#include "base/object.h"
+
+enum { HDPI_FAULT_MAX = 8, HDPI_NAME_MAX = 128 };
+
+/* Where a simulated device can be told to fail. */
+enum {
+    HDPI_HOOK_ALLOC = 0,
+    HDPI_HOOK_COPY = 1,
+    HDPI_HOOK_LAUNCH = 2,
+    HDPI_HOOK_WAIT = 3,
+    HDPI_HOOK_REDUCE = 4,
+    HDPI_HOOK_COUNT = 5
+};
+
+/* fail=alloc:3 (only the third) and fail=alloc:3- (from the third on). */
+struct hdpi_fault {
+    int32_t hook;
+    int32_t lasting;
+    int64_t nth; /* 1-based */
+};
+
+/* What a specification asks of one device; zero means not given. */
+struct hdpi_ask {
+    int32_t kind;       /* HDP_HOST, HDP_CUDA, HDP_SIM */
+    int32_t logical_id; /* -1: by uuid, or `all` */
+    int32_t all;
+    int32_t position; /* byte offset in the text, for messages */
+    char uuid[64];    /* cuda: full or unique prefix; sim: the name it bears */
+    char name[HDPI_NAME_MAX];
+    int32_t threads;      /* host */
+    int32_t duty_percent; /* host: 1..100 */
+    int32_t sms;          /* cuda: partition */
+    int32_t compute;      /* HDP_*: compute in this type where it is lacking */
+    int64_t memory_bytes; /* cap, or the simulated size */
+    int64_t margin_bytes; /* kept free; -1: not given */
+    double fixed_ns, item_ns;     /* sim: time of a shard */
+    double link_bytes_per_second; /* sim: in, out and reduce */
+    double noise;                 /* sim: relative standard deviation */
+    uint64_t seed;                /* sim */
+    struct hdpi_fault faults[HDPI_FAULT_MAX]; /* sim */
+    int32_t fault_count;
+    int32_t given_fixed, given_item; /* 1: even if zero */
+};
+
+/* One row that an adapter's enumerate appends. */
+struct hdpi_device_row {
+    hdp_device info;
+    struct hdpi_ask ask;
+};
+
+struct hdpi_topology_link {
+    int32_t kind;
+    int64_t bytes_per_second; /* 0: not known */
+};
+
+struct hdp_topology {
+    struct hdpi_object object;
+    hdp_topology_info info;
+    struct hdpi_device_row *devices; /* info.device_count */
+    size_t device_capacity;
+    hdp_mask_entry *mask; /* info.mask_count */
+    size_t mask_capacity;
+    struct hdpi_topology_link *links; /* device_count^2 row-major, or NULL */
+    char *notes; /* one line an absent adapter: why it found nothing */
+    size_t note_bytes, note_capacity;
+};
+
+hdp_status hdpi_topology_new(hdp_topology **out);
+void hdpi_topology_free(hdp_topology *topology);
+
+/** Appends a zeroed row (info.size set, logical_id -1) for the adapter to
+ *  fill; NULL with the error set when out of memory. */
+struct hdpi_device_row *hdpi_topology_append(hdp_topology *topology);
+
+/** Adds "adapter: reason" to the notes. */
+hdp_status hdpi_topology_note(hdp_topology *topology, const char *adapter,
+                              const char *reason);
+
+/** Index of the device of that kind and logical id, -1 when there is none. */
+int32_t hdpi_topology_find(const hdp_topology *topology, int32_t kind,
+                           int32_t logical_id);
+
+/** 1 when every invariant holds; for debug builds and readers of files. */
+int hdpi_topology_is_valid(const hdp_topology *topology);
+#endif

@@ -1,0 +1,194 @@
+/* The device port: what a member can do, one table an adapter. Private: the
+ * verbs call it, the adapters implement it, nobody else sees it.
+ *
+ * Common to all hooks, so that none repeats it: all hooks of one device are
+ * called by one thread at a time, its member's (in CALLER mode the caller's).
+ * Hooks never call a verb. A status other than HDP_OK was born with
+ * hdpi_fail(); the member is then as before the call unless the hook says
+ * otherwise. "Queue" is the member's own queue; where an adapter works
+ * synchronously, queue order is program order. */
+#ifndef HDPI_DEVICE_H
+#define HDPI_DEVICE_H
+#include "base/log.h"
+#include "core/topology.h"
+
+struct hdpi_device_ops;
+struct hdpk_combine; /* kernels/kernels.h */
+
+/* The base of every adapter's state; the adapter's struct begins with it. */
+struct hdpi_device {
+    const struct hdpi_device_ops *ops;
+    struct hdpi_device_row row; /* identity and what was asked */
+    int32_t member, rank;       /* for messages */
+    int32_t host_memory;  /* set by open: 1: host pointers are its memory, so
+                              rows need no copy */
+    int32_t virtual_time; /* set by open: 1: elapsed comes from a model */
+    int32_t serial;       /* 1: thread-less use; host teams are not started */
+    const struct hdpi_log *log; /* may be NULL */
+};
+
+enum { HDPI_COPY_IN = 1, HDPI_COPY_OUT = 2, HDPI_COPY_INSIDE = 3 };
+
+/* Rows from one place to another; strides may exceed row_bytes. */
+struct hdpi_copy {
+    void *target;
+    const void *source;
+    int64_t rows, row_bytes, target_stride, source_stride;
+    int32_t direction; /* HDPI_COPY_*; which side is host memory */
+};
+
+/* A point in the queue's time. Zeroed before first use. */
+struct hdpi_mark {
+    void *handle;  /* adapter's own, made at the first mark */
+    int64_t value; /* adapter's own */
+};
+
+enum { HDPI_MARK_TIME = 0, HDPI_MARK_READY = 1 };
+
+/* A built-in calibration workload: `items` of `kind`, in `dtype`. One item of
+ * GEMM is one row times a width x width matrix; of COPY one MiB moved inside
+ * the member; of LAUNCH one empty launch. */
+struct hdpi_probe {
+    int32_t kind;  /* HDP_PROBE_GEMM, _COPY, _LAUNCH */
+    int32_t dtype; /* HDP_* */
+    int64_t width;
+    int64_t items; /* set by the caller of probe */
+    /* filled by probe_open: */
+    int64_t start_items; /* about 1-2 ms of work */
+    double item_flops, item_bytes;
+    int32_t compute; /* HDP_*: what products accumulate in */
+};
+
+struct hdpi_device_ops {
+    const char *name;  /* "host" */
+    int32_t kind;      /* HDP_HOST ... */
+    size_t state_size; /* of the adapter's struct, base included */
+
+    /**
+     * Appends one row per device that the asks name (asks may be NULL: what
+     * is there). Called by discover and by group_create, on the caller's
+     * thread; may open vendor libraries, creates no device context. No driver
+     * or no device is HDP_OK with zero rows and hdpi_topology_note() saying
+     * why. An ask that cannot be met is HDP_ERR_NOT_FOUND ("no device: ...")
+     * or HDP_ERR_ARGUMENT, and nothing is appended. Required.
+     */
+    hdp_status (*enumerate)(hdp_topology *topology, const struct hdpi_ask *asks,
+                            int32_t count, const struct hdpi_log *log);
+
+    /**
+     * Takes what one member needs: threads, queue, library handles are made
+     * here or at first use. The base is filled, the rest of the state is
+     * zero. On error the port calls close, so open cleans nothing up.
+     * Statuses: HDP_ERR_MEMORY, _SYSTEM, _NOT_FOUND, _BUSY. Required.
+     */
+    hdp_status (*open)(struct hdpi_device *device);
+
+    /** Releases all; never fails; accepts a zeroed or half-opened state.
+     *  The queue is empty. Required. */
+    void (*close)(struct hdpi_device *device);
+
+    /** Memory of the member; zero bytes gives NULL and HDP_OK.
+     *  HDP_ERR_MEMORY with wanted_bytes. Optional: host memory, 64-byte
+     *  aligned. */
+    hdp_status (*alloc)(struct hdpi_device *device, void **out, size_t bytes);
+    /** NULL is allowed; never fails. Optional: free(). */
+    void (*free)(struct hdpi_device *device, void *memory);
+
+    /** Rows in queue order; returns before completion where the adapter can.
+     *  Source and target stay valid until the queue passes. Optional:
+     *  memcpy. */
+    hdp_status (*copy)(struct hdpi_device *device,
+                       const struct hdpi_copy *copy);
+
+    /**
+     * Runs the caller's function on a shard in queue order, and charges its
+     * time to the member: host runs it on this thread and pays the declared
+     * slowdown, sim also moves the virtual clock by the model's time of
+     * shard->items, cuda makes its device current around it. *out_code gets
+     * what the function returned; that is no error of launch. The function
+     * may call shard functions and so wait for other members. Required.
+     */
+    hdp_status (*launch)(struct hdpi_device *device, hdp_work_fn fn,
+                         const hdp_shard *shard, void *user, int32_t *out_code);
+
+    /** The function running inside launch is about to announce or await a
+     *  reduce: pay a declared slowdown up to now, then stop charging (pause);
+     *  compute goes on (resume). Optional: nothing. */
+    void (*pause)(struct hdpi_device *device);
+    void (*resume)(struct hdpi_device *device);
+
+    /** Time-stamps the queue. HDPI_MARK_READY besides says: the data of one
+     *  reduce is complete here (sim counts it as the hook `reduce`).
+     *  HDP_ERR_DEVICE, HDP_ERR_MEMORY. Required. */
+    hdp_status (*mark)(struct hdpi_device *device, struct hdpi_mark *mark,
+                       int32_t purpose);
+    /** Releases what mark made; zeroed marks allowed. Optional: nothing. */
+    void (*unmark)(struct hdpi_device *device, struct hdpi_mark *mark);
+    /** Nanoseconds from one reached mark to another, on the adapter's own
+     *  clock (sim: the virtual one, exact to 1 ps). Required. */
+    hdp_status (*elapsed)(struct hdpi_device *device, double *out_ns,
+                          const struct hdpi_mark *from,
+                          const struct hdpi_mark *to);
+
+    /** Combines sources into targets (kernels.h) in queue order; all pointers
+     *  are reachable by this member. Optional: the C kernel on this thread. */
+    hdp_status (*combine)(struct hdpi_device *device,
+                          const struct hdpk_combine *job);
+
+    /** Prepares a probe: checks kind and dtype (HDP_ERR_UNSUPPORTED: lacks
+     *  it), allocates and fills its buffers with random data, warms up, fills
+     *  the plan fields of `probe`. One probe open at a time. Optional:
+     *  HDP_ERR_UNSUPPORTED. */
+    hdp_status (*probe_open)(struct hdpi_device *device,
+                             struct hdpi_probe *probe);
+    /** Enqueues probe->items items. */
+    hdp_status (*probe)(struct hdpi_device *device,
+                        const struct hdpi_probe *probe);
+    /** Gives the buffers back; allowed when none is open. */
+    void (*probe_close)(struct hdpi_device *device);
+
+    /** Blocks until the queue is empty or the deadline (hdpi_clock_ns() time)
+     *  passed: HDP_ERR_TIMEOUT. The only hook that waits for the queue, and
+     *  where asynchronous faults are born. Required. */
+    hdp_status (*wait)(struct hdpi_device *device, int64_t deadline_ns);
+
+    /** The vendor's queue handle. Optional: NULL. */
+    void *(*native)(struct hdpi_device *device);
+
+    /** The vendor's BLAS handle on the queue, made at the first call.
+     *  Optional: HDP_ERR_UNSUPPORTED. */
+    hdp_status (*blas)(struct hdpi_device *device, void **out);
+
+    /** Bytes of the member's memory: held by hdp, free; -1: not known.
+     *  Optional: held counted by alloc, free -1. */
+    void (*memory)(struct hdpi_device *device, int64_t *out_held,
+                   int64_t *out_free);
+};
+
+/** Every adapter of this build, in order host, cuda, sim; ends with NULL.
+ *  Defaults of optional hooks are filled, so no caller tests for NULL. */
+const struct hdpi_device_ops *const *hdpi_device_adapters(void);
+const struct hdpi_device_ops *hdpi_device_adapter(int32_t kind);
+
+/** Makes the member of one row: allocates state_size zeroed bytes, fills the
+ *  base and calls open; closes and frees on error. *out NULL then. */
+hdp_status hdpi_device_open(struct hdpi_device **out,
+                            const struct hdpi_device_row *row, int32_t member,
+                            int32_t rank, const struct hdpi_log *log);
+/** NULL allowed. */
+void hdpi_device_close(struct hdpi_device *device);
+
+/* What host and cuda found of libraries, for hdp_info: a path or a reason,
+ * one line each, static or process-long. */
+struct hdpi_library {
+    const char *name; /* "openblas" */
+    char path[256];   /* empty: not found */
+    char note[256];   /* version, flavour, or why not */
+};
+/** OpenBLAS as the host adapter uses it (opens it if nobody has yet). */
+void hdpi_host_blas_describe(struct hdpi_library *out);
+/** The CUDA driver: path, version or the loader's reason. */
+void hdpi_cuda_describe(struct hdpi_library *out);
+/** CUDA version this library was built with (13000), 0: without. */
+int32_t hdpi_cuda_build_version(void);
+#endif
