@@ -1,0 +1,244 @@
+/* The live objects as the verbs see them: context, group, members, steps.
+ *
+ * A group owns one member a device; in MEMBER mode each has a thread. A step
+ * is a number: the driving thread captures the caller's arguments in one of
+ * two slots and publishes the number; every member works through the numbers
+ * in order; the last one to finish a step completes it. */
+#ifndef HDPI_INTERNAL_H
+#define HDPI_INTERNAL_H
+#include <pthread.h>
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/object.h"
+#include "base/park.h"
+#include "comm/comm.h"
+#include "core/plan.h"
+#include "core/profile.h"
+#include "core/report.h"
+#include "core/topology.h"
+#include "device/device.h"
+
+enum { HDPI_STEPS_IN_FLIGHT = 2, HDPI_MEMBER_SPANS = 8 };
+
+/* ---- context ------------------------------------------------------------- */
+
+struct hdp_context {
+    struct hdpi_object object;
+    struct hdpi_log log;
+    int64_t timeout_ns;
+    char *cublas_path, *nccl_path, *nvml_path;
+    char *devices; /* HDP_DEVICES as it was at creation, or NULL */
+};
+
+/** Refuses a handle that is not a context, and any use in a forked child. */
+hdp_status hdpi_context_check(const hdp_context *context);
+/** HDP_ERR_FORKED in a child of a process that had made a group. */
+hdp_status hdpi_process_check(void);
+/** Called when the first thread or vendor library of a group is about to be
+ *  used: from now on a forked child is refused. */
+void hdpi_process_started(void);
+
+/* ---- steps ---------------------------------------------------------------- */
+
+struct hdpi_member;
+typedef hdp_status (*hdpi_each_fn)(struct hdpi_member *member, void *arg);
+
+/* Memory that one step's captured arguments live in: reserved once as large as
+ * the step needs, taken from in order, kept for the next step. */
+struct hdpi_arena {
+    unsigned char *base;
+    size_t used, capacity;
+};
+hdp_status hdpi_arena_reserve(struct hdpi_arena *arena, size_t bytes);
+void *hdpi_arena_take(struct hdpi_arena *arena, size_t count, size_t size);
+/** What one take() of count * size costs, for adding up before reserving. */
+size_t hdpi_arena_cost(size_t count, size_t size);
+
+struct hdpi_array { /* hdp_array, captured and completed */
+    unsigned char *data;
+    void **member_data; /* one a member; NULL: data */
+    int64_t row_bytes, stride_bytes;
+};
+
+struct hdpi_bucket { /* hdp_buffers, captured and completed */
+    int32_t kind;    /* HDPI_COMM_* */
+    int32_t dtype, op, root, tensor_count;
+    int64_t *elements;
+    const void **send; /* [member * tensor_count + tensor] */
+    void **recv;
+    int64_t *counts; /* one a member of mine */
+    int64_t total;
+};
+
+enum { HDPI_STEP_RUN = 1, HDPI_STEP_REDUCE = 2, HDPI_STEP_EACH = 3 };
+
+struct hdpi_step {
+    uint64_t number;
+    int32_t kind;
+    hdp_plan *plan;                 /* one reference, or NULL */
+    const int64_t *items, *offsets; /* of my members; NULL without a plan */
+    int64_t total;
+    hdp_work_fn host, cuda;
+    void *user;
+    int32_t flags;
+    int64_t max_piece_items;
+    struct hdpi_array *inputs, *outputs;
+    int32_t input_count, output_count;
+    struct hdpi_bucket *buckets;
+    int32_t bucket_count;
+    struct hdpi_comm_call *calls; /* [member * bucket_count + bucket] */
+    unsigned char *said;          /* likewise: this member said ready */
+    hdpi_each_fn each;
+    void *each_arg;
+    int64_t accepted_ns, deadline_ns;
+    struct hdpi_arena arena;
+    hdp_error *errors; /* one a member; status HDP_OK: none */
+    _Atomic int32_t computing, issuing, settling; /* members not yet through */
+    struct hdpi_park staged; /* everybody is through computing */
+    /* results, written by the member that completes the step */
+    hdp_error error;
+    hdp_report *report;
+};
+
+/* ---- group ---------------------------------------------------------------- */
+
+struct hdpi_store { /* a member's rows of one array, kept between steps */
+    void *memory;
+    size_t bytes;
+};
+
+struct hdpi_member {
+    struct hdp_group *group;
+    int32_t index, rank;
+    struct hdpi_device *device;
+    struct hdpi_comm *comm; /* NULL until the first reduce */
+    char key[HDPI_KEY_MAX]; /* lasting identity */
+
+    pthread_t thread;
+    int32_t threaded;       /* 1: thread runs */
+    _Atomic int32_t inside; /* 1: the caller's function is running */
+    uint64_t next;          /* step this member takes up next */
+    struct hdpi_park inbox;
+
+    /* of the step at hand; only the member's own thread */
+    struct hdpi_step *step;
+    hdp_shard shard;
+    _Atomic int32_t live; /* 1: shard functions may be called */
+    int32_t posted;       /* buckets posted, in table order */
+    uint64_t ticket;      /* of the last one */
+    int64_t shard_wanted_bytes;
+    hdp_status shard_status; /* of hdp_shard_fail() */
+    char shard_text[200];
+    hdp_view *views; /* inputs, then outputs */
+    size_t view_capacity;
+    struct hdpi_store *stores; /* inputs, then outputs */
+    size_t store_capacity;
+    struct hdpi_mark begin, from, to, pause_from, pause_to, ready;
+    double compute_ns, paused_ns, step_ns;
+    int64_t last_items; /* of the step before; -1: none */
+    int32_t first_at_share;
+    hdp_span spans[HDPI_MEMBER_SPANS];
+    int32_t span_count;
+    int64_t held_bytes, peak_bytes; /* through hdpi_member_alloc */
+};
+
+struct hdpi_report_pool;
+
+struct hdp_group {
+    struct hdpi_object object;
+    hdp_context *context;    /* one reference */
+    _Atomic int32_t holders; /* threads inside, plus one for the handle */
+    struct hdpi_member *members;
+    int32_t member_count;
+    int32_t caller_mode, comm_mode, all_virtual;
+    uint64_t fingerprint;
+    int64_t timeout_ns;
+    struct hdpi_patience patience;
+    hdp_alloc_fn alloc;
+    hdp_free_fn free;
+    void *alloc_user;
+
+    _Atomic int32_t driving; /* a thread is making a step */
+    _Atomic uint64_t accepted, issued, done;
+    _Atomic int32_t quit;
+    struct hdpi_park outbox; /* issued, done or lost changed */
+    pthread_mutex_t lock;    /* results of the slots, failed, health */
+    uint64_t failed;         /* step whose failure nobody has seen; 0: none */
+    _Atomic int32_t lost;    /* 1: health holds why */
+    hdp_error health;
+    struct hdpi_report_pool *reports;
+    struct hdpi_step steps[HDPI_STEPS_IN_FLIGHT];
+};
+
+/** Refuses what is no group, forked use, and a lost group (its own error). */
+hdp_status hdpi_group_check(const hdp_group *group);
+/** The same but a lost group passes: for looking, waiting and leaving. */
+hdp_status hdpi_group_check_any(const hdp_group *group);
+int32_t hdpi_group_rank_count(const hdp_group *group);
+/** Identity of a rank as profiles and caches name it. */
+const char *hdpi_group_key(const hdp_group *group, int32_t rank);
+/** Marks the group lost with this thread's error (the first one stays), wakes
+ *  everybody, aborts the communicators. Any thread. */
+void hdpi_group_lose(hdp_group *group);
+/** Opens the communicators if they are not; driving thread. */
+hdp_status hdpi_group_connect(hdp_group *group);
+/** Runs fn on every member's thread at once (CALLER mode: one after the other
+ *  on this thread) and returns the first member's error. Makes a step. */
+hdp_status hdpi_group_each(hdp_group *group, hdpi_each_fn fn, void *arg,
+                           int64_t deadline_ns);
+/** Drops a holder; the last one frees the group. */
+void hdpi_group_leave(hdp_group *group);
+
+/* ---- step.c: accepting, completing, waiting ------------------------------- */
+
+/** Takes the right to make a step and a free slot (waiting for the step before
+ *  last, to its deadline). HDP_ERR_BUSY, HDP_ERR_STATE while a failed step has
+ *  not been waited for. After HDP_OK call accept or cancel. */
+hdp_status hdpi_step_open(struct hdpi_step **out, hdp_group *group,
+                          int64_t timeout_ns);
+/** Publishes the captured step; CALLER mode: works through it here. */
+uint64_t hdpi_step_accept(hdp_group *group, struct hdpi_step *step);
+void hdpi_step_cancel(hdp_group *group, struct hdpi_step *step);
+/** Called by the last member through. */
+void hdpi_step_issued(hdp_group *group, struct hdpi_step *step);
+void hdpi_step_complete(hdp_group *group, struct hdpi_step *step);
+hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number);
+void hdpi_step_finish(struct hdpi_step *step);
+
+hdp_status hdpi_report_pool_create(struct hdpi_report_pool **out,
+                                   int32_t rank_count, int32_t span_capacity);
+void hdpi_report_pool_destroy(struct hdpi_report_pool *pool);
+
+/* ---- member.c: a member's part of a step ---------------------------------- */
+
+hdp_status hdpi_member_start(struct hdpi_member *member); /* its thread */
+void hdpi_member_compute(struct hdpi_member *member, struct hdpi_step *step);
+void hdpi_member_settle(struct hdpi_member *member, struct hdpi_step *step);
+/** Posts every bucket whose predecessors in the table were said as well; with
+ *  `rest` also those never said (empty member, failed function). */
+hdp_status hdpi_member_post(struct hdpi_member *member, int32_t rest);
+/** Workspace of a member, from the caller's allocator where one was given. */
+hdp_status hdpi_member_alloc(struct hdpi_member *member, void **out,
+                             size_t bytes);
+void hdpi_member_free(struct hdpi_member *member, void *memory, size_t bytes);
+/** Gives idle workspace back. */
+void hdpi_member_trim(struct hdpi_member *member);
+/** Time of the caller's function on `items` rows of library-made inputs,
+ *  flagged HDP_SHARD_PROBE; on the member's thread. */
+hdp_status hdpi_member_probe_work(struct hdpi_member *member,
+                                  const hdp_work *work, int64_t items,
+                                  double *out_ns);
+
+/* ---- capture: the caller's structs into a step ---------------------------- */
+
+/** What the captured arguments of these will cost in the arena. */
+hdp_status hdpi_capture_buckets(struct hdpi_step *step, hdp_group *group,
+                                const hdp_buffers *buffers, int32_t count,
+                                int32_t kind, int32_t root_rank);
+hdp_status hdpi_bucket_bytes(size_t *bytes, const hdp_group *group,
+                             const hdp_buffers *buffers, int32_t count);
+/** Refuses a plan that is not of this group; fills step->plan and the rows of
+ *  my members. NULL plan allowed. */
+hdp_status hdpi_capture_plan(struct hdpi_step *step, hdp_group *group,
+                             const hdp_plan *plan);
+#endif
