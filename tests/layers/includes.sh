@@ -211,7 +211,7 @@ self_test() {
     plant src/planted.c '#include "internl.h"' 'is no file of the tree'
     plant src/planted.c '#if HDP_WITH_CUDA' 'adapter tables'
     plant kernels/planted.c '#include "base/status.h"' "kernels $no"
-    plant bench/planted.c '#include "internal.h"' "bench $no"
+    plant bench/planted.c '#include "base/status.h"' "bench $no"
     plant bench/planted.c '#include "kernels.h"' "bench $no"
     plant examples/planted.c '#include "../src/base/status.h"' "examples $no"
     plant tests/scenario/planted.c '#include "base/status.h"' "scenario $no"

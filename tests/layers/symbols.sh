@@ -83,6 +83,7 @@ check() {
 
 # plant FILE CODE SYMBOL: compiles CODE into the copy as FILE's object.
 plant() {
+    mkdir -p "$tmp/copy/$(dirname "$1")"
     printf '%s\n' "$2" >"$tmp/planted.c"
     "${HDP_CC:-cc}" -O2 -fno-builtin -c "$tmp/planted.c" -o "$tmp/copy/$1.o"
     if check "$tmp/copy" >"$tmp/said"; then
