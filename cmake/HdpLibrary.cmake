@@ -5,7 +5,8 @@ file(GLOB hdp_verbs CONFIGURE_DEPENDS ${hdp_src}/*.c)
 file(GLOB hdp_posix CONFIGURE_DEPENDS
     ${hdp_src}/base/*.c ${hdp_src}/device/*.c ${hdp_src}/comm/*.c)
 file(GLOB hdp_pure CONFIGURE_DEPENDS ${hdp_src}/core/*.c ${hdp_src}/json/*.c)
-file(GLOB hdp_kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.c)
+file(GLOB hdp_kernel_sources CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/kernels/*.[ch])
 if(NOT HDP_WITH_CUDA)
     list(FILTER hdp_posix EXCLUDE REGEX "/device/cuda[^/]*\\.c$")
 endif()
