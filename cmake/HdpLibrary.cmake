@@ -30,7 +30,8 @@ add_library(hdp_objects OBJECT ${hdp_verbs} ${hdp_posix} ${hdp_pure})
 hdp_commit_for(hdp_objects ${hdp_verbs})
 foreach(target IN ITEMS hdp_kernels hdp_objects)
     hdp_flags(${target})
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    set_target_properties(${target} PROPERTIES
+        POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE C)
 endforeach()
 target_include_directories(hdp_kernels PUBLIC ${PROJECT_SOURCE_DIR}/kernels)
 target_include_directories(hdp_objects PRIVATE
