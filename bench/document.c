@@ -1,0 +1,187 @@
+/* The document: sections gathered in a tree, texts gathered in memory, so that
+ * stdout gets exactly one of the two and never half of it. */
+#include "document.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jsonwriter.h"
+
+int document_open(struct document *document, const char *command, int quiet)
+{
+    memset(document, 0, sizeof *document);
+    document->quiet = quiet;
+    document->root = json_object();
+    document->warnings = json_array();
+    document->text = open_memstream(&document->text_data, &document->text_size);
+    document_set(document, "schema", json_string("hdp.bench"));
+    document_set(document, "schema_version", json_integer(1));
+    document_set(document, "command", json_string(command));
+    document_set(document, "status", json_string("ok"));
+    return document->root && document->warnings && document->text;
+}
+
+void document_close(struct document *document)
+{
+    if (document->text)
+        fclose(document->text);
+    free(document->text_data);
+    json_decref(document->warnings);
+    json_decref(document->root);
+    memset(document, 0, sizeof *document);
+}
+
+void document_set(struct document *document, const char *key, json_t *value)
+{
+    json_object_set_new(document->root, key, value);
+}
+
+void document_warn(struct document *document, const char *code,
+                   const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_array_append_new(document->warnings,
+                          json_pack("{s:s, s:s}", "code", code, "text", text));
+    if (!document->quiet)
+        fprintf(stderr, "warning: %s\n", text);
+}
+
+static json_t *rank_or_null(int32_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+static json_t *error_json(const struct failure *failure)
+{
+    const hdp_error *error = &failure->error;
+    json_t *json = json_object();
+
+    json_object_set_new(json, "status",
+                        json_string(failure_status_name(error->status)));
+    json_object_set_new(json, "code", json_integer(error->status));
+    json_object_set_new(json, "exit_code", json_integer(failure->exit_code));
+    json_object_set_new(json, "text", document_text_or_null(error->text));
+    json_object_set_new(
+        json, "option",
+        document_text_or_null(failure->option[0] ? failure->option : NULL));
+    json_object_set_new(json, "position",
+                        failure->position > 0 ? json_integer(failure->position)
+                                              : json_null());
+    json_object_set_new(json, "member", rank_or_null(error->member));
+    json_object_set_new(json, "rank", rank_or_null(error->rank));
+    json_object_set_new(json, "vendor", json_integer(error->vendor));
+    json_object_set_new(json, "vendor_code", json_integer(error->vendor_code));
+    json_object_set_new(json, "user_code", json_integer(error->user_code));
+    json_object_set_new(json, "wanted_bytes",
+                        json_integer(error->wanted_bytes));
+    json_object_set_new(json, "largest_total",
+                        error->status == HDP_ERR_CAPACITY
+                            ? json_integer(error->largest_total)
+                            : json_null());
+    return json;
+}
+
+void document_finish(struct document *document, const struct failure *failure)
+{
+    document_set(document, "warnings", json_incref(document->warnings));
+    document_set(document, "status",
+                 json_string(failure_exit_name(failure->exit_code)));
+    document_set(document, "error",
+                 failure->exit_code ? error_json(failure) : json_null());
+    if (document->text)
+        fclose(document->text);
+    document->text = NULL;
+}
+
+int document_write(const struct document *document, int32_t format, FILE *out)
+{
+    if (format == FORMAT_JSON) {
+        if (!jsonwriter_write(out, document->root))
+            return 0;
+    } else if (document->text_data) {
+        fwrite(document->text_data, 1, document->text_size, out);
+    }
+    return fflush(out) == 0 && !ferror(out);
+}
+
+int document_write_file(const struct document *document, int32_t format,
+                        const char *path)
+{
+    FILE *out = fopen(path, "we");
+
+    if (!out)
+        return 0;
+    int ok = document_write(document, format, out);
+    return fclose(out) == 0 && ok;
+}
+
+json_t *document_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *document_ns(double ns)
+{
+    return isfinite(ns) && fabs(ns) < 9e18 ? json_integer((json_int_t)round(ns))
+                                           : json_null();
+}
+
+/* Texts may carry bytes from elsewhere that are not UTF-8: those become '?'. */
+json_t *document_text_or_null(const char *text)
+{
+    if (!text)
+        return json_null();
+    json_t *json = json_string(text);
+    if (json)
+        return json;
+    char *copy = strdup(text);
+    for (char *p = copy; p && *p; ++p)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    json = copy ? json_string(copy) : NULL;
+    free(copy);
+    return json;
+}
+
+json_t *document_ints(const int64_t *values, int count)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < count; ++i)
+        json_array_append_new(array, json_integer(values[i]));
+    return array;
+}
+
+json_t *document_reals(const double *values, int count)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < count; ++i)
+        json_array_append_new(array, document_real(values[i]));
+    return array;
+}
+
+json_t *document_sample(const double *ns, size_t n)
+{
+    struct stats stats;
+    json_t *json = json_object(), *samples = json_array();
+
+    if (!stats_of(&stats, ns, n))
+        memset(&stats, 0, sizeof stats);
+    for (size_t i = 0; i < n; ++i)
+        json_array_append_new(samples, document_ns(ns[i]));
+    json_object_set_new(json, "n", json_integer((json_int_t)stats.n));
+    json_object_set_new(json, "median", document_ns(stats.median));
+    json_object_set_new(json, "mad", document_ns(stats.mad));
+    json_object_set_new(json, "min", document_ns(stats.min));
+    json_object_set_new(json, "p95", document_ns(stats.p95));
+    json_object_set_new(json, "samples", samples);
+    return json;
+}

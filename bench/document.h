@@ -1,0 +1,51 @@
+/* What a command hands back: one JSON document and one text for people, both
+ * always built, one printed. */
+#ifndef BENCH_DOCUMENT_H
+#define BENCH_DOCUMENT_H
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "failure.h"
+#include "options.h"
+#include "stats.h"
+
+struct document {
+    json_t *root, *warnings;
+    FILE *text; /* the table; a memory stream */
+    char *text_data;
+    size_t text_size;
+    int quiet;
+};
+
+/** Returns 0 when memory is short; document_close() is legal then too. */
+int document_open(struct document *document, const char *command, int quiet);
+void document_close(struct document *document);
+
+/** Sets a section; takes over `value` (NULL is noticed when written). */
+void document_set(struct document *document, const char *key, json_t *value);
+
+/** A warning for the document and stderr. */
+void document_warn(struct document *document, const char *code,
+                   const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Closes the text and fills status and error from `failure`. */
+void document_finish(struct document *document, const struct failure *failure);
+
+/** Writes the finished document as JSON or text. Returns 0 when that fails. */
+int document_write(const struct document *document, int32_t format, FILE *out);
+
+/** The same into a file; on failure errno says why. */
+int document_write_file(const struct document *document, int32_t format,
+                        const char *path);
+
+/* Values. A number that is not finite becomes null. */
+json_t *document_real(double value);
+json_t *document_ns(double ns); /* rounded to a whole number */
+json_t *document_text_or_null(const char *text);
+json_t *document_ints(const int64_t *values, int count);
+json_t *document_reals(const double *values, int count);
+json_t *document_sample(const double *ns, size_t n); /* n, median, mad ... */
+#endif

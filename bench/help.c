@@ -1,0 +1,79 @@
+/* The help text, printed from the table of options. */
+#include "optiontable.h"
+
+#include <string.h>
+
+enum { HELP_COLUMN = 26 };
+
+static void print_row(FILE *out, const struct option_row *row)
+{
+    char left[64];
+    int used = snprintf(
+        left, sizeof left, "  %c%c%s--%s%s%s", row->letter ? '-' : ' ',
+        row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
+        row->argument ? " " : "", row->argument ? row->argument : "");
+    const char *line = row->help;
+
+    fputs(left, out);
+    if (used >= HELP_COLUMN) {
+        fputc('\n', out);
+        used = 0;
+    }
+    while (*line) {
+        int length = (int)strcspn(line, "\n");
+        fprintf(out, "%*s%.*s\n", HELP_COLUMN - used, "", length, line);
+        line += length + (line[length] == '\n');
+        used = 0;
+    }
+}
+
+static void print_options(FILE *out, enum command command)
+{
+    fputs("\noptions:\n", out);
+    for (const struct option_row *row = option_rows; row->name; ++row)
+        if (row->commands & 1u << command)
+            print_row(out, row);
+}
+
+static void print_promises(FILE *out)
+{
+    fputs("\n"
+          "exit: 0 ok, 1 a check or threshold failed (also: the total does not "
+          "fit),\n"
+          "      2 usage, 3 no such device, library or file, 4 the work failed "
+          "or is not\n"
+          "      supported here, 5 timeout\n"
+          "stdout carries the chosen format only; progress and warnings go to "
+          "stderr.\n",
+          out);
+}
+
+void options_help(FILE *out, enum command command)
+{
+    if (command < COMMAND_COUNT) {
+        fprintf(out, "usage: hdp_bench %s [options]\n\n%s\n",
+                option_commands[command].name, option_commands[command].text);
+        print_options(out, command);
+        print_promises(out);
+        return;
+    }
+    fputs("usage: hdp_bench [command] [options]\n\n"
+          "Runs one batch on several unequal devices as if they were one.\n\n"
+          "commands:\n",
+          out);
+    for (int i = 0; i < COMMAND_COUNT; ++i)
+        fprintf(out, "  %-11s%s%s\n", option_commands[i].name,
+                option_commands[i].summary,
+                i == COMMAND_DEMO ? " (default)" : "");
+    fputs("\nnot in this version yet:", out);
+    for (int i = 0; option_later[i]; ++i)
+        fprintf(out, " %s", option_later[i]);
+    fputs("\n\nhdp_bench COMMAND --help lists a command's options.\n\n"
+          "environment, read by the library once:\n"
+          "  HDP_DEVICES             devices that `auto` stands for\n"
+          "  CUDA_VISIBLE_DEVICES    which GPUs the process sees, and in which "
+          "order\n"
+          "  CUDA_DEVICE_ORDER       PCI_BUS_ID or FASTEST_FIRST\n",
+          out);
+    print_promises(out);
+}

@@ -1,0 +1,85 @@
+/* The command line: one table from which parsing and --help come. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+#include <stdio.h>
+
+#include "failure.h"
+
+enum {
+    OPTIONS_RULES_MAX = 8,
+    OPTIONS_RATIOS_MAX = 256,
+    OPTIONS_OUT_MAX = 4,
+    OPTIONS_SPEC_MAX = 4096
+};
+
+enum command {
+    COMMAND_DEMO,
+    COMMAND_DISCOVER,
+    COMMAND_CALIBRATE,
+    COMMAND_SPLIT,
+    COMMAND_RUN,
+    COMMAND_REDUCE,
+    COMMAND_COUNT,
+    COMMAND_HELP, /* text was asked for; nothing runs */
+    COMMAND_VERSION
+};
+
+enum format { FORMAT_TABLE, FORMAT_JSON };
+enum progress {
+    PROGRESS_AUTO,
+    PROGRESS_ALWAYS,
+    PROGRESS_NEVER,
+    PROGRESS_JSONL
+};
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* Numbers: -1 stands for "not given" unless a default is written down. */
+struct options {
+    enum command command;
+    enum command help_for; /* of COMMAND_HELP; COMMAND_COUNT: all */
+    char spec[OPTIONS_SPEC_MAX];
+    int32_t format, progress, color, quiet, verbose;
+    const char *out[OPTIONS_OUT_MAX];
+    int out_count;
+
+    int64_t total, quantum;           /* quantum 0: by the command; -1: auto */
+    int32_t rules[OPTIONS_RULES_MAX]; /* HDP_RULE_* */
+    int rule_count;
+    double ratios[OPTIONS_RATIOS_MAX]; /* of manual */
+    int ratio_count;
+    int64_t item_bytes, fixed_bytes, keep_free_bytes, in_bytes, out_bytes,
+        reduce_bytes;
+    int32_t overlap, bench_members;
+
+    int32_t dtype, probe; /* index into the choices; -1: by the command */
+    int64_t steps, warmup, budget_ns, timeout_ns, seed;
+    const char *profile, *save, *compare;
+    const char *mask, *order, *machine;
+    int32_t work, threads;
+    int64_t batches; /* split: timed batches; -1: none */
+    int32_t strict;
+
+    int64_t begin_bytes, end_bytes, factor, iterations;
+    int32_t verify, op;
+    double weights[OPTIONS_RATIOS_MAX];
+    int weight_count;
+};
+
+/** Reads the command line; on failure records it and returns its exit code.
+ *  Fields point into argv. */
+int options_read(struct options *out, int argc, char **argv,
+                 struct failure *failure);
+
+/** Whether -o json stands anywhere, also in a command line that is wrong. */
+int options_want_json(int argc, char **argv);
+
+/** Help for one command, or (COMMAND_COUNT) the overview. */
+void options_help(FILE *out, enum command command);
+
+const char *options_command_name(enum command command);
+const char *options_rule_name(int32_t rule);
+const char *options_dtype_name(int32_t dtype); /* HDP_F32 ... */
+const char *options_probe_name(int32_t probe);
+const char *options_work_name(int32_t work);
+const char *options_op_name(int32_t op);
+#endif

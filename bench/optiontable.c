@@ -1,0 +1,220 @@
+/* Every option once: who takes it, what its value is, where it is stored and
+ * what the help says. */
+#include "optiontable.h"
+
+#include <stdint.h>
+
+#define C(name) (1u << COMMAND_##name)
+#define EVERY ((1u << COMMAND_COUNT) - 1)
+#define PLANNING (C(SPLIT) | C(RUN))
+#define MEASURING (C(CALIBRATE) | C(SPLIT) | C(RUN))
+#define AT(field) offsetof(struct options, field)
+#define ANY INT64_MAX
+
+const char *const option_rules[] = { "finish", "proportional", "equal",
+                                     "single", "manual",       NULL };
+static const char *const formats[] = { "table", "json", "jsonl",
+                                       "csv",   "md",   NULL };
+static const char *const progresses[] = { "auto", "always", "never", "jsonl",
+                                          NULL };
+static const char *const colors[] = { "auto", "always", "never", NULL };
+static const char *const dtypes[] = { "f32", "tf32", "f16", "bf16", "f64",
+                                      "i32", "i64",  "u8",  "i8",   NULL };
+static const char *const probes[] = { "gemm", "copy", "launch", "link",
+                                      "work", "all",  NULL };
+static const char *const works[] = { "mlp",   "gemm",  "copy",
+                                     "mixed", "empty", NULL };
+static const char *const threads[] = { "member", "caller", NULL };
+static const char *const ops[] = { "mean",           "sum", "min", "max",
+                                   "sum_over_total", NULL };
+
+const struct option_command option_commands[COMMAND_COUNT] = {
+    [COMMAND_DEMO] = { "demo",
+                       "the tour: a real network on two unequal devices",
+                       "Finds the devices, measures two host members (the "
+                       "second declared half as\nfast), trains a small network "
+                       "on handwritten digits under every rule, checks\n"
+                       "every gradient against one device, and writes "
+                       "hdp-demo.svg and hdp-demo.json\ninto the current "
+                       "folder (--out DIR: elsewhere). Under a minute." },
+    [COMMAND_DISCOVER] = { "discover", "the devices and every identity",
+                           "Lists the devices, and how CUDA_VISIBLE_DEVICES is "
+                           "read, entry by entry." },
+    [COMMAND_CALIBRATE] = { "calibrate", "rates and throughput ratios",
+                            "Measures all devices at once and says what ended "
+                            "the measurement." },
+    [COMMAND_SPLIT] = { "split", "the plan, without running it",
+                        "Divides -N items so that all devices finish together, "
+                        "and says what bound each\nshare, against equal shares "
+                        "and the best single device." },
+    [COMMAND_RUN] = { "run", "steps of a built-in workload under several rules",
+                      "Runs the rules interleaved, round by round, and "
+                      "compares "
+                      "with the best split over\ncurves measured in the same "
+                      "run. --work empty measures the step itself." },
+    [COMMAND_REDUCE] = { "reduce", "all-reduce over a range of sizes",
+                         "Columns as in nccl-tests. Data whose sums are exact: "
+                         "#wrong counts elements that\ndiffer from a "
+                         "reference in f64." },
+};
+const char *const option_later[] = { "doctor", "lease", "watch", "plot", NULL };
+
+const struct options option_defaults = {
+    .command = COMMAND_DEMO,
+    .help_for = COMMAND_COUNT,
+    .total = -1,
+    .quantum = 0,
+    .dtype = -1,
+    .probe = -1,
+    .steps = -1,
+    .warmup = -1,
+    .budget_ns = 0,
+    .batches = -1,
+    .begin_bytes = 8,
+    .end_bytes = 32 << 20,
+    .factor = 2,
+    .iterations = 20,
+    .verify = 1,
+    .op = -1,
+    .seed = 1,
+};
+
+const struct option_row option_rows[] = {
+    { EVERY & ~C(DEMO) & ~C(DISCOVER), 'd', "devices", "SPEC", OPTION_SPEC,
+      AT(spec), 0, 0, NULL, 0,
+      "devices, joined when repeated: cuda:0, host:0-1/threads=1,\n"
+      "sim:0/item=10us, auto (default)" },
+    { EVERY, 'o', "format", "table|json", OPTION_CHOICE, AT(format), 0, 0,
+      formats, 2,
+      "what goes to stdout; json is one document, also on failure" },
+    { EVERY, 0, "out", "FILE", OPTION_OUT, AT(out), 0, 0, NULL, 0,
+      "also write to FILE.json or FILE.txt; demo: the folder" },
+
+    { C(SPLIT) | C(RUN), 'N', "total", "N", OPTION_INT, AT(total), 0, ANY, NULL,
+      0, "items of the batch, all devices together" },
+    { PLANNING, 0, "quantum", "Q|auto", OPTION_QUANTUM, AT(quantum), 1, ANY,
+      NULL, 0, "shares are multiples of Q (default 1)" },
+    { PLANNING, 0, "rule", "RULE", OPTION_RULE, AT(rules), 0, 0, NULL, 0,
+      "finish, proportional, equal, single or manual=3/2; repeat or\n"
+      "join by commas" },
+    { PLANNING, 0, "item-bytes", "SIZE", OPTION_SIZE, AT(item_bytes), 0, 0,
+      NULL, 0, "device memory an item takes" },
+    { PLANNING, 0, "fixed-bytes", "SIZE", OPTION_SIZE, AT(fixed_bytes), 0, 0,
+      NULL, 0, "device memory a replica takes" },
+    { PLANNING, 0, "keep-free-bytes", "SIZE", OPTION_SIZE, AT(keep_free_bytes),
+      0, 0, NULL, 0, "device memory to leave alone" },
+    { PLANNING, 0, "in-bytes", "SIZE", OPTION_SIZE, AT(in_bytes), 0, 0, NULL, 0,
+      "bytes an item sends to its device" },
+    { PLANNING, 0, "out-bytes", "SIZE", OPTION_SIZE, AT(out_bytes), 0, 0, NULL,
+      0, "bytes an item sends back" },
+    { PLANNING, 0, "reduce-bytes", "SIZE", OPTION_SIZE, AT(reduce_bytes), 0, 0,
+      NULL, 0, "bytes reduced in a step" },
+    { PLANNING, 0, "overlap", NULL, OPTION_FLAG, AT(overlap), 0, 0, NULL, 0,
+      "copies run under compute" },
+    { PLANNING, 0, "bench-members", NULL, OPTION_FLAG, AT(bench_members), 0, 0,
+      NULL, 0, "a device may be left out of the reduce as well" },
+
+    { MEASURING | C(REDUCE), 0, "dtype", "TYPE", OPTION_CHOICE, AT(dtype), 0, 0,
+      dtypes, 9,
+      "f32 (default), tf32, f16, bf16, f64; reduce also i32, i64,\n"
+      "u8, i8" },
+    { MEASURING, 0, "probe", "PROBE", OPTION_CHOICE, AT(probe), 0, 0, probes, 6,
+      "gemm, copy, launch, link, work or all" },
+    { MEASURING, 0, "budget", "TIME", OPTION_DURATION, AT(budget_ns), 0, 0,
+      NULL, 0, "time for measuring, 300ms by default" },
+    { PLANNING | C(CALIBRATE), 0, "profile", "FILE", OPTION_TEXT, AT(profile),
+      0, 0, NULL, 0, "use this saved profile instead of measuring" },
+    { MEASURING, 0, "save", "FILE", OPTION_TEXT, AT(save), 0, 0, NULL, 0,
+      "write the profile there" },
+    { C(CALIBRATE), 0, "check", "FILE", OPTION_TEXT, AT(compare), 0, 0, NULL, 0,
+      "compare with this saved profile; exit 1 when a ratio moved\n"
+      "by more than 5 %" },
+    { C(DISCOVER), 0, "save", "FILE", OPTION_TEXT, AT(save), 0, 0, NULL, 0,
+      "write the machine there" },
+    { C(DISCOVER), 0, "mask", "TEXT", OPTION_TEXT, AT(mask), 0, 0, NULL, 0,
+      "explain this CUDA_VISIBLE_DEVICES instead of the real one" },
+    { C(DISCOVER), 0, "order", "TEXT", OPTION_TEXT, AT(order), 0, 0, NULL, 0,
+      "explain under this CUDA_DEVICE_ORDER" },
+    { C(DISCOVER), 0, "machine", "FILE|SPEC", OPTION_TEXT, AT(machine), 0, 0,
+      NULL, 0, "a described machine instead of this one" },
+
+    { MEASURING, 0, "work", "WORK", OPTION_CHOICE, AT(work), 0, 0, works, 5,
+      "mlp (default), gemm, copy, mixed or empty" },
+    { C(RUN), 0, "steps", "N", OPTION_INT, AT(steps), 1, 1000000, NULL, 0,
+      "measured rounds (default 20; empty: 1000 steps)" },
+    { C(RUN), 0, "warmup", "N", OPTION_INT, AT(warmup), 0, 1000000, NULL, 0,
+      "rounds before (default 3)" },
+    { C(RUN) | C(REDUCE) | C(CALIBRATE) | C(SPLIT), 0, "threads",
+      "member|caller", OPTION_CHOICE, AT(threads), 0, 0, threads, 2,
+      "which thread calls a work function" },
+    { C(SPLIT), 0, "bench", "N", OPTION_INT, AT(batches), 1, 1000000, NULL, 0,
+      "time the split itself: N batches of 1000" },
+    { C(DEMO) | C(SPLIT) | C(RUN), 0, "check", NULL, OPTION_FLAG, AT(strict), 0,
+      0, NULL, 0, "exit 1 when a threshold of speed is missed as well" },
+
+    { C(REDUCE), 'b', "minbytes", "SIZE", OPTION_NCCL_SIZE, AT(begin_bytes), 0,
+      0, NULL, 0, "first size; K, M, G are powers of 1024 (default 8)" },
+    { C(REDUCE), 'e', "maxbytes", "SIZE", OPTION_NCCL_SIZE, AT(end_bytes), 0, 0,
+      NULL, 0, "last size (default 32M)" },
+    { C(REDUCE), 'f', "stepfactor", "N", OPTION_INT, AT(factor), 2, 1024, NULL,
+      0, "next size is N times as large (default 2)" },
+    { C(REDUCE), 'n', "iters", "N", OPTION_INT, AT(iterations), 1, 1000000,
+      NULL, 0, "measured iterations (default 20)" },
+    { C(REDUCE), 'w', "warmup_iters", "N", OPTION_INT, AT(warmup), 0, 1000000,
+      NULL, 0, "iterations before (default 2)" },
+    { C(REDUCE), 'c', "check", "0|1", OPTION_INT, AT(verify), 0, 1, NULL, 0,
+      "check every element (default 1)" },
+    { C(REDUCE), 0, "op", "OP", OPTION_CHOICE, AT(op), 0, 0, ops, 5,
+      "mean, sum (default), min, max, sum_over_total" },
+    { C(REDUCE), 0, "weights", "W/W", OPTION_WEIGHTS, AT(weights), 0, 0, NULL,
+      0, "items behind each member's mean, 3/1; implies --op mean" },
+
+    { C(RUN) | C(REDUCE) | C(DEMO), 0, "seed", "N", OPTION_INT, AT(seed), 0,
+      ANY, NULL, 0, "of random data and weights (default 1)" },
+    { EVERY, 0, "timeout", "TIME", OPTION_DURATION, AT(timeout_ns), 0, 0, NULL,
+      0, "deadline of a step (default 10m)" },
+    { EVERY, 0, "progress", "WHEN", OPTION_CHOICE, AT(progress), 0, 0,
+      progresses, 4,
+      "auto (on a terminal), always, never or jsonl; to stderr" },
+    { EVERY, 0, "color", "WHEN", OPTION_CHOICE, AT(color), 0, 0, colors, 3,
+      "auto (on a terminal), always or never" },
+    { EVERY, 'q', "quiet", NULL, OPTION_FLAG, AT(quiet), 0, 0, NULL, 0,
+      "no progress, no warnings on stderr" },
+    { EVERY, 'v', "verbose", NULL, OPTION_FLAG, AT(verbose), 0, 0, NULL, 0,
+      "the library's log on stderr; twice: all of it" },
+    { EVERY, 0, "version", NULL, OPTION_VERSION, 0, 0, 0, NULL, 0,
+      "print the version" },
+    { EVERY, 'h', "help", NULL, OPTION_HELP, 0, 0, 0, NULL, 0,
+      "print this text" },
+    { 0, 0, NULL, NULL, OPTION_FLAG, 0, 0, 0, NULL, 0, NULL },
+};
+
+const char *options_command_name(enum command command)
+{
+    return command < COMMAND_COUNT ? option_commands[command].name : "help";
+}
+
+const char *options_rule_name(int32_t rule)
+{
+    return rule >= 0 && rule <= HDP_RULE_MANUAL ? option_rules[rule] : "?";
+}
+
+const char *options_dtype_name(int32_t dtype)
+{
+    return dtype >= HDP_F32 && dtype <= HDP_I8 ? dtypes[dtype - 1] : "none";
+}
+
+const char *options_probe_name(int32_t probe)
+{
+    return probe >= 0 && probe <= HDP_PROBE_ALL ? probes[probe] : "?";
+}
+
+const char *options_work_name(int32_t work)
+{
+    return work >= 0 && work < 5 ? works[work] : "?";
+}
+
+const char *options_op_name(int32_t op)
+{
+    return op >= 0 && op <= HDP_OP_SUM_OVER_TOTAL ? ops[op] : "?";
+}

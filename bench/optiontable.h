@@ -1,0 +1,47 @@
+/* The rows that options.c reads and options_help() prints. */
+#ifndef BENCH_OPTIONTABLE_H
+#define BENCH_OPTIONTABLE_H
+#include <stddef.h>
+
+#include "options.h"
+
+enum option_kind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_INT,
+    OPTION_QUANTUM, /* an integer or auto */
+    OPTION_SIZE,
+    OPTION_NCCL_SIZE,
+    OPTION_DURATION,
+    OPTION_CHOICE,
+    OPTION_SPEC,
+    OPTION_RULE,
+    OPTION_WEIGHTS,
+    OPTION_OUT,
+    OPTION_HELP,
+    OPTION_VERSION
+};
+
+struct option_row {
+    unsigned commands; /* bit 1 << COMMAND_* */
+    char letter;       /* 0: none */
+    const char *name;
+    const char *argument; /* NULL: a flag */
+    enum option_kind kind;
+    size_t offset; /* of the field in struct options */
+    int64_t min, max;
+    const char *const *choices;
+    int usable; /* choices after that many come in a later version */
+    const char *help;
+};
+
+struct option_command {
+    const char *name, *summary, *text;
+};
+
+extern const struct option_row option_rows[]; /* ends with name NULL */
+extern const struct option_command option_commands[COMMAND_COUNT];
+extern const char *const option_later[]; /* commands of later versions */
+extern const char *const option_rules[]; /* by HDP_RULE_* */
+extern const struct options option_defaults;
+#endif

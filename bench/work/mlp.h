@@ -1,0 +1,20 @@
+/* A network of one hidden layer on the handwritten digits, trained by weighted
+ * mean gradients: every member holds a replica, every replica stays the same. */
+#ifndef BENCH_WORK_MLP_H
+#define BENCH_WORK_MLP_H
+#include "work.h"
+
+enum { MLP_HIDDEN = 256, MLP_TENSORS = 4 };
+
+/** Back to the first weights and no momentum, on every member. */
+void mlp_reset(struct workload *self);
+
+/** Test images that member's replica names rightly, of *out_count. */
+int mlp_correct(struct workload *self, int32_t member, int *out_count);
+
+/** Mean loss of the last step's own items of `member` (for people). */
+double mlp_loss(struct workload *self, int32_t member);
+
+/** 1 when all replicas' weights are the same, byte for byte. */
+int mlp_replicas_agree(struct workload *self);
+#endif

@@ -1,0 +1,85 @@
+/* Choosing a workload; the one that does nothing lives here too. */
+#include "work.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *workload_alloc(size_t count, size_t size)
+{
+    size_t bytes;
+    void *p;
+
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX - 64)
+        return NULL;
+    bytes = (bytes + 64) / 64 * 64;
+    p = aligned_alloc(64, bytes);
+    if (p)
+        memset(p, 0, bytes);
+    return p;
+}
+
+static int32_t nothing(const hdp_shard *shard, void *user)
+{
+    (void)shard;
+    (void)user;
+    return 0;
+}
+
+static void nothing_held(struct workload *self, int on)
+{
+    (void)self;
+    (void)on;
+}
+
+static void nothing_to_check(struct workload *self, int64_t total,
+                             struct workload_check *out)
+{
+    (void)self;
+    (void)total;
+    out->ok = 1;
+    out->max_rel_error = out->tolerance = 0;
+    out->against = "nothing: the work function is empty";
+}
+
+static void nothing_destroy(struct workload *self)
+{
+    free(self);
+}
+
+static const struct workload_ops nothing_ops = {
+    .hold = nothing_held,
+    .check = nothing_to_check,
+    .destroy = nothing_destroy,
+};
+
+static struct workload *nothing_create(void)
+{
+    struct workload *self = workload_alloc(1, sizeof *self);
+
+    if (!self)
+        return NULL;
+    self->ops = &nothing_ops;
+    self->backend = "nothing";
+    hdp_options_init(&self->work, sizeof self->work);
+    self->work.host = nothing;
+    return self;
+}
+
+struct workload *workload_create(const struct workload_spec *spec)
+{
+    switch (spec->kind) {
+    case WORK_MLP:
+        return mlp_create(spec);
+    case WORK_EMPTY:
+        return nothing_create();
+    default:
+        return rows_create(spec);
+    }
+}
+
+void workload_destroy(struct workload *workload)
+{
+    if (workload)
+        workload->ops->destroy(workload);
+}

@@ -1,0 +1,49 @@
+/* The built-in workloads: an hdp_work each, with honest compute and a check of
+ * its results against one device. */
+#ifndef BENCH_WORK_WORK_H
+#define BENCH_WORK_WORK_H
+#include <hdp/hdp.h>
+
+enum { WORK_MLP, WORK_GEMM, WORK_COPY, WORK_MIXED, WORK_EMPTY };
+
+struct workload_spec {
+    int32_t kind, members; /* WORK_*; this process's members */
+    int64_t capacity;      /* most items a batch may have */
+    uint64_t seed;
+    const char *blas_path; /* the library's OpenBLAS, or NULL */
+};
+
+struct workload_check {
+    int ok;
+    double max_rel_error, tolerance;
+    const char *against; /* static text: what it was compared with */
+};
+
+/* First member of every workload. */
+struct workload {
+    const struct workload_ops *ops;
+    hdp_work work; /* borrowed by hdp_run */
+    double item_flops, item_bytes;
+    const char *backend; /* static text: what computes the products */
+};
+
+struct workload_ops {
+    /* Called before a step that will be checked, and after the check: an mlp
+     * keeps its weights in between. */
+    void (*hold)(struct workload *self, int on);
+    /* Compares the last step, `total` items, with one device. */
+    void (*check)(struct workload *self, int64_t total,
+                  struct workload_check *out);
+    void (*destroy)(struct workload *self);
+};
+
+/** NULL when memory is short. */
+struct workload *workload_create(const struct workload_spec *spec);
+void workload_destroy(struct workload *workload); /* accepts NULL */
+
+/** Zeroed memory at a cache line's boundary; free() releases it. */
+void *workload_alloc(size_t count, size_t size);
+
+struct workload *mlp_create(const struct workload_spec *spec);
+struct workload *rows_create(const struct workload_spec *spec);
+#endif
