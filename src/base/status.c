@@ -13,8 +13,8 @@
 /* Name, default severity, sentence. Severity says what is left to the caller:
  * RETRY, the same objects work again; GROUP_LOST, the members no longer stand
  * at the same point (or one is gone), make a new group; PROCESS_LOST, only a
- * new process can go on. Whoever knows better for one case (a divergence seen
- * before any data moved) sets hdpi_error()->severity after hdpi_fail(). */
+ * new process can go on. Whoever knows better for one case (a device whose
+ * failure it survived) sets hdpi_error()->severity after hdpi_fail(). */
 #define STATUSES(X)                                                            \
     X(HDP_OK, "ok", 0, "success")                                              \
     X(HDP_ERR_ARGUMENT, "argument", HDP_RETRY,                                 \
@@ -41,8 +41,8 @@
       "communication failed; the group is lost")                               \
     X(HDP_ERR_TIMEOUT, "timeout", HDP_GROUP_LOST,                              \
       "the deadline passed; the group is lost")                                \
-    X(HDP_ERR_DIVERGED, "diverged", HDP_GROUP_LOST,                            \
-      "ranks called different things; the group is lost")                      \
+    X(HDP_ERR_DIVERGED, "diverged", HDP_RETRY,                                 \
+      "ranks called different things; refused on all of them")                 \
     X(HDP_ERR_SYSTEM, "system", HDP_RETRY,                                     \
       "the operating system refused a descriptor, thread, lock or file")       \
     X(HDP_ERR_FORKED, "forked", HDP_PROCESS_LOST,                              \

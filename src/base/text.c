@@ -176,7 +176,7 @@ static size_t lay_out(char *out, const char *digits, int count, int exponent)
     return (size_t)length;
 }
 
-size_t hdpi_text_write_double(char *out, double value)
+size_t hdpi_text_write_scaled(char *out, int32_t scale, double value)
 {
     char printed[48], digits[24], whole[40];
     int count = 0, exponent = 0;
@@ -189,9 +189,12 @@ size_t hdpi_text_write_double(char *out, double value)
         if (hdpi_text_double(&text, &back) && back == value)
             break;
     }
-    if (digits[0] == '0')
-        exponent = 0;
-    return lay_out(out, digits, count, exponent);
+    return lay_out(out, digits, count, digits[0] == '0' ? 0 : exponent - scale);
+}
+
+size_t hdpi_text_write_double(char *out, double value)
+{
+    return hdpi_text_write_scaled(out, 0, value);
 }
 
 int hdpi_text_copy(char *out, size_t capacity, const char *source)
@@ -271,8 +274,7 @@ hdp_status hdpi_text_give(const char *source, size_t length, char *text,
     }
     if (length < capacity)
         return HDP_OK;
-    hdpi_fail(HDP_ERR_CAPACITY, "the text needs %zu bytes, the buffer has %zu",
-              length + 1, capacity);
-    hdpi_error()->wanted_bytes = (int64_t)(length + 1);
-    return HDP_ERR_CAPACITY;
+    return hdpi_fail(HDP_ERR_CAPACITY,
+                     "the text needs %zu bytes, the buffer has %zu", length + 1,
+                     capacity);
 }

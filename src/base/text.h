@@ -26,9 +26,12 @@ int hdpi_text_scaled(struct hdpi_text *text, int32_t exponent, double *out);
 enum { HDPI_TEXT_DOUBLE_MAX = 32 };
 
 /** Writes the shortest decimal that reads back as `value` (finite, >= 0):
- *  "0.8", "1500", "1e+300". `out` has HDPI_TEXT_DOUBLE_MAX bytes at least;
+ *  "0.8", "1500", "1e300". `out` has HDPI_TEXT_DOUBLE_MAX bytes at least;
  *  returns the length. */
 size_t hdpi_text_write_double(char *out, double value);
+
+/** The same for hdpi_text_scaled() at `scale`: 0.03 at -2 is "3". */
+size_t hdpi_text_write_scaled(char *out, int32_t scale, double value);
 
 /** Copies `source` (NUL-terminated) into out[capacity], cut on a full buffer,
  *  always terminated when capacity > 0. Returns 1 when it fitted. */
