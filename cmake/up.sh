@@ -117,7 +117,7 @@ toolkit() { # the version of the CUDA Toolkit that CMake will find, or nothing
 # One line on the GPUs: none, or why they stay unused and what mends it.
 say_gpus() {
     gpus=$(gpu_count)
-    unused="GPU: $gpus NVIDIA found, unused:"
+    unused="GPU: $gpus found, unused:"
     version=$(toolkit)
     if [ "$gpus" = 0 ]; then
         echo "GPU: no NVIDIA GPU found; hdp runs on this machine's cores"
