@@ -33,7 +33,8 @@ foreach(target IN ITEMS hdp_kernels hdp_objects)
     set_target_properties(${target} PROPERTIES
         POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE C)
 endforeach()
-target_include_directories(hdp_kernels PUBLIC ${PROJECT_SOURCE_DIR}/kernels)
+target_include_directories(hdp_kernels PUBLIC
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/kernels)
 target_include_directories(hdp_objects PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${hdp_src} ${PROJECT_SOURCE_DIR}/kernels)
 target_link_libraries(hdp_objects PRIVATE Threads::Threads Jansson::hidden)
