@@ -24,6 +24,7 @@ struct hdpi_device {
                               rows need no copy */
     int32_t virtual_time; /* set by open: 1: elapsed comes from a model */
     int32_t serial;       /* 1: thread-less use; host teams are not started */
+    int64_t held_bytes;   /* given out by alloc and not yet freed */
     const struct hdpi_log *log; /* may be NULL */
 };
 

@@ -1,0 +1,205 @@
+/* OpenBLAS, opened at run time: the serial flavour, because a member brings
+ * its own threads and two callers of a threaded one starve each other. What
+ * was found is believed only after its products agreed with our own kernel. */
+#include <dlfcn.h>
+#include <float.h>
+#include <link.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/text.h"
+#include "device/host.h"
+#include "kernels.h"
+
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 };
+
+/* Folders of the serial flavour first, by distribution; then whatever the
+ * loader finds under the name, if that is serial too. */
+static const char *const candidates[] = {
+    "/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-serial/libopenblas.so.0",
+    "/usr/lib/powerpc64le-linux-gnu/openblas-serial/libopenblas.so.0",
+    "/usr/lib64/openblas-serial/libopenblas.so.0",
+    "libopenblas.so.0",
+};
+enum { CANDIDATES = sizeof candidates / sizeof *candidates };
+
+/* A function's address as dlsym() hands it out; ISO C has no cast for it. */
+static int look_up(void *out, size_t size, void *handle, const char *name)
+{
+    void *symbol = dlsym(handle, name);
+
+    if (!symbol || size != sizeof symbol)
+        return 0;
+    memcpy(out, &symbol, size);
+    return 1;
+}
+
+/* ---- the self-check -------------------------------------------------------- */
+
+/* Ragged sizes: below, at and beyond what kernels unroll by. Small, because
+ * the caller's thread may have a stack of 64 KiB. */
+static const int32_t sizes[][3] = {
+    { 1, 1, 1 }, { 3, 5, 7 }, { 16, 16, 16 }, { 17, 33, 9 }, { 21, 19, 23 }
+};
+enum { SIZES = sizeof sizes / sizeof *sizes, CELLS_MAX = 33 * 17 };
+
+/* Two sums of k products of magnitude at most 1, in any order, differ by at
+ * most 2 k^2 units of half an ulp. */
+static int agrees_f32(hdpi_sgemm_fn gemm, int32_t m, int32_t n, int32_t k)
+{
+    float a[CELLS_MAX], b[CELLS_MAX], got[CELLS_MAX], want[CELLS_MAX];
+    float bound = FLT_EPSILON * (float)k * (float)k;
+
+    for (int32_t i = 0; i < m * k; ++i)
+        a[i] = (float)(i * 37 % 101 - 50) / 51.0f;
+    for (int32_t i = 0; i < k * n; ++i)
+        b[i] = (float)(i * 53 % 97 - 48) / 49.0f;
+    memset(got, 0x7f, sizeof got);
+    gemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, a, k, b, n, 0, got,
+         n);
+    hdpk_gemm_f32(m, n, k, a, k, b, n, want, n);
+    for (int32_t i = 0; i < m * n; ++i)
+        if (!(fabsf(got[i] - want[i]) <= bound))
+            return 0;
+    return 1;
+}
+
+static int agrees_f64(hdpi_dgemm_fn gemm, int32_t m, int32_t n, int32_t k)
+{
+    double a[CELLS_MAX], b[CELLS_MAX], got[CELLS_MAX], want[CELLS_MAX];
+    double bound = DBL_EPSILON * (double)k * (double)k;
+
+    for (int32_t i = 0; i < m * k; ++i)
+        a[i] = (i * 37 % 101 - 50) / 51.0;
+    for (int32_t i = 0; i < k * n; ++i)
+        b[i] = (i * 53 % 97 - 48) / 49.0;
+    memset(got, 0x7f, sizeof got);
+    gemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, a, k, b, n, 0, got,
+         n);
+    hdpk_gemm_f64(m, n, k, a, k, b, n, want, n);
+    for (int32_t i = 0; i < m * n; ++i)
+        if (!(fabs(got[i] - want[i]) <= bound))
+            return 0;
+    return 1;
+}
+
+static int agrees(const struct hdpi_host_blas *blas)
+{
+    for (size_t i = 0; i < SIZES; ++i) {
+        const int32_t *s = sizes[i];
+        if (!agrees_f32(blas->sgemm, s[0], s[1], s[2]) ||
+            !agrees_f64(blas->dgemm, s[0], s[1], s[2]))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- opening ---------------------------------------------------------------- */
+
+static void describe(struct hdpi_host_blas *blas)
+{
+    struct link_map *map = NULL;
+    char *(*core)(void) = NULL;
+    char *(*config)(void) = NULL;
+
+    look_up(&core, sizeof core, blas->handle, "openblas_get_corename");
+    look_up(&config, sizeof config, blas->handle, "openblas_get_config");
+    if (dlinfo(blas->handle, RTLD_DI_LINKMAP, &map) == 0 && map)
+        hdpi_text_copy(blas->about.path, sizeof blas->about.path, map->l_name);
+    snprintf(blas->about.note, sizeof blas->about.note,
+             "serial, kernels for %s, %s", core ? core() : "an unknown core",
+             config ? config() : "version unknown");
+}
+
+static void refuse(struct hdpi_host_blas *blas, const char *name,
+                   const char *why)
+{
+    hdpi_host_blas_close(blas);
+    *blas = (struct hdpi_host_blas){ .about.name = "openblas" };
+    snprintf(blas->about.note, sizeof blas->about.note,
+             "own kernel used: %s%s%s", name, *name ? ": " : "", why);
+}
+
+/* 1 when this one is taken; otherwise about.note says what is wrong. */
+static int try_candidate(struct hdpi_host_blas *blas, const char *name)
+{
+    int (*parallel)(void) = NULL;
+
+    blas->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!blas->handle) {
+        const char *text = dlerror(); /* names the file itself */
+        refuse(blas, "", text ? text : "cannot be loaded");
+    } else if (!look_up(&parallel, sizeof parallel, blas->handle,
+                        "openblas_get_parallel") ||
+               !look_up(&blas->sgemm, sizeof blas->sgemm, blas->handle,
+                        "cblas_sgemm") ||
+               !look_up(&blas->dgemm, sizeof blas->dgemm, blas->handle,
+                        "cblas_dgemm")) {
+        refuse(blas, name, "lacks a function that is needed");
+    } else if (parallel() != 0) {
+        refuse(blas, name, "a threaded flavour; install the serial one");
+    } else if (!agrees(blas)) {
+        refuse(blas, name, "its products differ from ours");
+    } else {
+        describe(blas);
+        return 1;
+    }
+    return 0;
+}
+
+void hdpi_host_blas_open(struct hdpi_host_blas *out)
+{
+    *out = (struct hdpi_host_blas){ .about.name = "openblas" };
+    for (size_t i = 0; i < CANDIDATES; ++i) {
+        /* The last note stays unless an earlier one told more than "no such
+         * file": a library that is there and wrong. */
+        struct hdpi_host_blas next = { .about.name = "openblas" };
+        if (try_candidate(&next, candidates[i])) {
+            *out = next;
+            return;
+        }
+        if (!strstr(next.about.note, "No such file") || i == CANDIDATES - 1)
+            *out = next;
+    }
+}
+
+void hdpi_host_blas_close(struct hdpi_host_blas *blas)
+{
+    if (blas->handle)
+        dlclose(blas->handle);
+    blas->handle = NULL;
+    blas->sgemm = NULL;
+    blas->dgemm = NULL;
+}
+
+void hdpi_host_blas_describe(struct hdpi_library *out)
+{
+    struct hdpi_host_blas blas;
+
+    hdpi_host_blas_open(&blas);
+    *out = blas.about;
+    hdpi_host_blas_close(&blas);
+}
+
+/* ---- products ---------------------------------------------------------------- */
+
+void hdpi_host_gemm_f32(const struct hdpi_host_blas *blas, int32_t m, int32_t n,
+                        int32_t k, const float *a, const float *b, float *c)
+{
+    if (blas->sgemm)
+        blas->sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, a, k, b,
+                    n, 0, c, n);
+    else
+        hdpk_gemm_f32(m, n, k, a, k, b, n, c, n);
+}
+
+void hdpi_host_gemm_f64(const struct hdpi_host_blas *blas, int32_t m, int32_t n,
+                        int32_t k, const double *a, const double *b, double *c)
+{
+    if (blas->dgemm)
+        blas->dgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, a, k, b,
+                    n, 0, c, n);
+    else
+        hdpk_gemm_f64(m, n, k, a, k, b, n, c, n);
+}

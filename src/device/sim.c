@@ -1,0 +1,362 @@
+/* The simulated adapter: functions and copies run for their results on the
+ * calling thread, their time is a model's on a virtual clock in picoseconds.
+ * The same seed gives the same times; each hook can be told to fail. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/text.h"
+#include "device/adapter.h"
+
+struct sim {
+    struct hdpi_device base;
+    int64_t clock_ps;
+    uint64_t launches; /* and probes: the noise's position */
+    int64_t calls[HDPI_HOOK_COUNT];
+    int32_t probe_kind, probe_open;
+};
+
+static const char *const hook_names[HDPI_HOOK_COUNT] = { "alloc", "copy",
+                                                         "launch", "wait",
+                                                         "reduce" };
+
+/* Without item= a row takes 10 us: a model of no time cannot be split. */
+static const double ITEM_NS = 10000;
+
+/* Aimed at by a probe, as on real devices. */
+static const double SAMPLE_NS = 1500000;
+static const double ITEMS_MAX = 1 << 24;
+
+static struct sim *sim_from(struct hdpi_device *device)
+{
+    assert(device->ops == &hdpi_sim_ops);
+    return (struct sim *)device;
+}
+
+/* ---- enumerate ------------------------------------------------------------- */
+
+static void fill_row(struct hdpi_device_row *row, const struct hdpi_ask *ask)
+{
+    hdp_device *info = &row->info;
+
+    row->ask = *ask;
+    if (!ask->given_item)
+        row->ask.item_ns = ITEM_NS;
+    info->kind = HDP_SIM;
+    info->logical_id = ask->logical_id;
+    info->thread_count = 1;
+    info->memory_bytes = ask->memory_bytes;
+    info->free_bytes = ask->memory_bytes;
+    info->duty_percent = 100;
+    info->runnable = 1;
+    for (uint32_t dtype = HDP_F32; dtype <= HDP_I8; ++dtype)
+        info->native_dtypes |= 1u << dtype;
+    hdpi_text_copy(info->name, sizeof info->name,
+                   ask->name[0] ? ask->name : "simulated");
+    if (ask->uuid[0])
+        hdpi_text_copy(info->uuid, sizeof info->uuid, ask->uuid);
+    else
+        snprintf(info->uuid, sizeof info->uuid, "SIM-%d", ask->logical_id);
+}
+
+/* Identities tell members apart in profiles: no two devices share one. */
+static hdp_status check_identity(const hdp_topology *topology, int32_t row)
+{
+    const hdp_device *own = &topology->devices[row].info;
+
+    for (int32_t i = 0; i < row; ++i) {
+        const hdp_device *other = &topology->devices[i].info;
+        if (other->kind == HDP_SIM && strcmp(other->uuid, own->uuid) == 0)
+            return hdpi_fail(HDP_ERR_ARGUMENT,
+                             "sim:%d and sim:%d bear the same uuid \"%s\"",
+                             other->logical_id, own->logical_id, own->uuid);
+    }
+    return HDP_OK;
+}
+
+static hdp_status add(hdp_topology *topology, const struct hdpi_ask *ask)
+{
+    struct hdpi_device_row *row;
+
+    if (ask->all || ask->logical_id < 0)
+        return hdpi_ask_refuse(ask, "sim",
+                               "a simulated device is named by its number");
+    row = hdpi_topology_append(topology);
+    if (!row)
+        return HDP_ERR_MEMORY;
+    fill_row(row, ask);
+    return check_identity(topology, topology->info.device_count - 1);
+}
+
+static hdp_status sim_enumerate(hdp_topology *topology,
+                                const struct hdpi_ask *asks, int32_t count,
+                                const struct hdpi_log *log)
+{
+    int32_t before = topology->info.device_count;
+    hdp_status status = HDP_OK;
+
+    (void)log;
+    for (int32_t i = 0; asks && i < count; ++i)
+        if (asks[i].kind == HDP_SIM)
+            HDPI_TRY(add(topology, &asks[i]));
+out:
+    if (status != HDP_OK)
+        topology->info.device_count = before;
+    return status;
+}
+
+/* ---- faults and time --------------------------------------------------------- */
+
+static hdp_status count_call(struct sim *sim, int32_t hook)
+{
+    const struct hdpi_device *base = &sim->base;
+    const struct hdpi_ask *ask = &base->row.ask;
+    int64_t call = ++sim->calls[hook];
+
+    for (int32_t i = 0; i < ask->fault_count; ++i) {
+        const struct hdpi_fault *fault = &ask->faults[i];
+        if (fault->hook != hook ||
+            !(call == fault->nth || (fault->lasting && call > fault->nth)))
+            continue;
+        return hdpi_fail_member(
+            hook == HDPI_HOOK_ALLOC ? HDP_ERR_MEMORY : HDP_ERR_DEVICE,
+            base->member, base->rank,
+            "sim:%d: injected failure of %s, call %lld",
+            base->row.info.logical_id, hook_names[hook], (long long)call);
+    }
+    return HDP_OK;
+}
+
+static uint64_t scramble(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* The sum of twelve uniforms less six: mean 0, deviation 1, never beyond 6,
+ * and additions alone, so that every machine draws the same. Depends on seed,
+ * device and position only. */
+static double gauss(const struct sim *sim)
+{
+    const struct hdpi_device *base = &sim->base;
+    uint64_t state = scramble(base->row.ask.seed + 1);
+    double sum = -6;
+
+    state = scramble(state ^ ((uint64_t)base->row.info.logical_id + 1));
+    state = scramble(state ^ sim->launches);
+    for (int i = 0; i < 12; ++i) {
+        state += UINT64_C(0x9e3779b97f4a7c15);
+        sum += (double)(scramble(state) >> 11) * 0x1p-53;
+    }
+    return sum;
+}
+
+static void advance(struct sim *sim, double ns)
+{
+    double ps = ns * 1000;
+    int64_t step = ps < 1 ? 1 : ps < 0x1p62 ? llround(ps) : INT64_MAX;
+
+    sim->clock_ps =
+        step > INT64_MAX - sim->clock_ps ? INT64_MAX : sim->clock_ps + step;
+}
+
+/* Nothing takes no time: t(0) = 0. */
+static void charge(struct sim *sim, double fixed_ns, double items)
+{
+    const struct hdpi_ask *ask = &sim->base.row.ask;
+    double ns = fixed_ns + ask->item_ns * items;
+
+    if (items <= 0 && fixed_ns <= 0)
+        return;
+    if (ask->noise > 0)
+        ns *= 1 + ask->noise * gauss(sim);
+    sim->launches++;
+    advance(sim, ns);
+}
+
+/* ---- member ------------------------------------------------------------------- */
+
+static hdp_status sim_open(struct hdpi_device *device)
+{
+    device->virtual_time = 1;
+    return HDP_OK;
+}
+
+static void sim_close(struct hdpi_device *device)
+{
+    (void)device;
+}
+
+static hdp_status sim_alloc(struct hdpi_device *device, void **out,
+                            size_t bytes)
+{
+    struct sim *sim = sim_from(device);
+    int64_t size = device->row.ask.memory_bytes;
+    int64_t wanted = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+    hdp_status status;
+
+    *out = NULL;
+    if (bytes == 0)
+        return HDP_OK;
+    status = count_call(sim, HDPI_HOOK_ALLOC);
+    if (status == HDP_OK && (size <= 0 || wanted <= size - device->held_bytes))
+        return hdpi_default_alloc(device, out, bytes);
+    if (status == HDP_OK)
+        status =
+            hdpi_fail_member(HDP_ERR_MEMORY, device->member, device->rank,
+                             "sim:%d: %lld bytes wanted, %lld held of %lld",
+                             device->row.info.logical_id, (long long)wanted,
+                             (long long)device->held_bytes, (long long)size);
+    hdpi_error()->wanted_bytes = wanted;
+    return status;
+}
+
+/* Only the host link has a speed; inside the member rows move for nothing. */
+static hdp_status sim_copy(struct hdpi_device *device,
+                           const struct hdpi_copy *copy)
+{
+    struct sim *sim = sim_from(device);
+    double link = device->row.ask.link_bytes_per_second;
+    double bytes = (double)copy->rows * (double)copy->row_bytes;
+
+    HDPI_RETURN_IF(count_call(sim, HDPI_HOOK_COPY));
+    if (link > 0 && bytes > 0 && copy->direction != HDPI_COPY_INSIDE)
+        advance(sim, bytes / link * 1e9);
+    return hdpi_default_copy(device, copy);
+}
+
+static hdp_status sim_launch(struct hdpi_device *device, hdp_work_fn fn,
+                             const hdp_shard *shard, void *user,
+                             int32_t *out_code)
+{
+    struct sim *sim = sim_from(device);
+
+    *out_code = 0;
+    HDPI_RETURN_IF(count_call(sim, HDPI_HOOK_LAUNCH));
+    *out_code = fn(shard, user);
+    if (shard->items > 0)
+        charge(sim, device->row.ask.fixed_ns, (double)shard->items);
+    return HDP_OK;
+}
+
+static hdp_status sim_mark(struct hdpi_device *device, struct hdpi_mark *mark,
+                           int32_t purpose)
+{
+    struct sim *sim = sim_from(device);
+
+    if (purpose == HDPI_MARK_READY)
+        HDPI_RETURN_IF(count_call(sim, HDPI_HOOK_REDUCE));
+    mark->value = sim->clock_ps;
+    return HDP_OK;
+}
+
+static hdp_status sim_elapsed(struct hdpi_device *device, double *out_ns,
+                              const struct hdpi_mark *from,
+                              const struct hdpi_mark *to)
+{
+    (void)device;
+    *out_ns = (double)(to->value - from->value) / 1000;
+    return HDP_OK;
+}
+
+static hdp_status sim_wait(struct hdpi_device *device, int64_t deadline_ns)
+{
+    (void)deadline_ns; /* program order: nothing is pending */
+    return count_call(sim_from(device), HDPI_HOOK_WAIT);
+}
+
+static void sim_memory(struct hdpi_device *device, int64_t *out_held,
+                       int64_t *out_free)
+{
+    int64_t size = device->row.ask.memory_bytes;
+
+    *out_held = device->held_bytes;
+    *out_free = size > 0 ? size - device->held_bytes : -1;
+}
+
+/* ---- probe --------------------------------------------------------------------- */
+
+/* Items that take about a sample; a launch's item takes the fixed part. */
+static int64_t sample_items(const struct hdpi_ask *ask, int32_t kind)
+{
+    double each = kind == HDP_PROBE_LAUNCH ? ask->fixed_ns : ask->item_ns;
+    double ns =
+        kind == HDP_PROBE_LAUNCH ? SAMPLE_NS : SAMPLE_NS - ask->fixed_ns;
+    double items = each > 0 ? ns / each : 1;
+
+    return items < 1 ? 1 : (int64_t)(items < ITEMS_MAX ? items : ITEMS_MAX);
+}
+
+static hdp_status sim_probe_open(struct hdpi_device *device,
+                                 struct hdpi_probe *probe)
+{
+    struct sim *sim = sim_from(device);
+    double width = (double)probe->width;
+    int product = probe->kind == HDP_PROBE_GEMM;
+
+    sim->probe_open = 0;
+    if (!product && probe->kind != HDP_PROBE_COPY &&
+        probe->kind != HDP_PROBE_LAUNCH)
+        return hdpi_fail_member(HDP_ERR_UNSUPPORTED, device->member,
+                                device->rank, "sim:%d has no probe of kind %d",
+                                device->row.info.logical_id, probe->kind);
+    sim->probe_open = 1;
+    sim->probe_kind = probe->kind;
+    probe->start_items = sample_items(&device->row.ask, probe->kind);
+    probe->item_flops = product ? 2 * width * width : 0;
+    probe->item_bytes = probe->kind == HDP_PROBE_COPY ? 0x1p20 : 0;
+    probe->compute = probe->dtype == HDP_F16 || probe->dtype == HDP_BF16
+                         ? HDP_F32
+                         : probe->dtype;
+    return HDP_OK;
+}
+
+static hdp_status sim_probe(struct hdpi_device *device,
+                            const struct hdpi_probe *probe)
+{
+    struct sim *sim = sim_from(device);
+    const struct hdpi_ask *ask = &device->row.ask;
+    double items = (double)probe->items;
+
+    if (!sim->probe_open)
+        return hdpi_fail_member(HDP_ERR_STATE, device->member, device->rank,
+                                "sim:%d: no probe is open",
+                                device->row.info.logical_id);
+    if (sim->probe_kind == HDP_PROBE_LAUNCH)
+        charge(sim, ask->fixed_ns * items, 0);
+    else if (items > 0)
+        charge(sim, ask->fixed_ns, items);
+    return HDP_OK;
+}
+
+static void sim_probe_close(struct hdpi_device *device)
+{
+    sim_from(device)->probe_open = 0;
+}
+
+const struct hdpi_device_ops hdpi_sim_ops = {
+    .name = "sim",
+    .kind = HDP_SIM,
+    .state_size = sizeof(struct sim),
+    .enumerate = sim_enumerate,
+    .open = sim_open,
+    .close = sim_close,
+    .alloc = sim_alloc,
+    .free = hdpi_default_free,
+    .copy = sim_copy,
+    .launch = sim_launch,
+    .pause = hdpi_default_pause,
+    .resume = hdpi_default_pause,
+    .mark = sim_mark,
+    .unmark = hdpi_default_unmark,
+    .elapsed = sim_elapsed,
+    .combine = hdpi_default_combine,
+    .probe_open = sim_probe_open,
+    .probe = sim_probe,
+    .probe_close = sim_probe_close,
+    .wait = sim_wait,
+    .native = hdpi_default_native,
+    .blas = hdpi_default_blas,
+    .memory = sim_memory,
+};
