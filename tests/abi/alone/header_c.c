@@ -1,0 +1,25 @@
+/* hdp.h as the first and only header of a C file, twice: it must bring what it
+ * needs, and every initialiser must compile without a warning. */
+#include <hdp/hdp.h>
+#include <hdp/hdp.h>
+
+int header_alone(void);
+
+int header_alone(void)
+{
+    hdp_context_options context = HDP_CONTEXT_OPTIONS_INIT;
+    hdp_discover_options discover = HDP_DISCOVER_OPTIONS_INIT;
+    hdp_world world = HDP_WORLD_INIT;
+    hdp_group_options group = HDP_GROUP_OPTIONS_INIT;
+    hdp_calibrate_options calibrate = HDP_CALIBRATE_OPTIONS_INIT;
+    hdp_model model = HDP_MODEL_INIT;
+    hdp_split_options split = HDP_SPLIT_OPTIONS_INIT;
+    hdp_array array = HDP_ARRAY_INIT;
+    hdp_buffers buffers = HDP_BUFFERS_INIT;
+    hdp_work work = HDP_WORK_INIT;
+    hdp_executor_options executor = HDP_EXECUTOR_OPTIONS_INIT;
+
+    return context.size && discover.size && world.size && group.size &&
+           calibrate.size && model.size && split.size && array.size &&
+           buffers.size && work.size && executor.size;
+}

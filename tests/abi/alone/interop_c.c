@@ -1,0 +1,12 @@
+/* hdp/cuda.h alone, with cuBLAS types: its casts must match hdp.h. */
+#define HDP_WITH_CUBLAS_TYPES
+#include <hdp/cuda.h>
+
+int interop_alone(const hdp_shard *shard);
+
+int interop_alone(const hdp_shard *shard)
+{
+    cublasHandle_t blas = NULL;
+
+    return hdp_cuda_stream(shard) != NULL && !hdp_cuda_blas(shard, &blas);
+}
