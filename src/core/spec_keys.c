@@ -1,0 +1,423 @@
+/* Values are read by type into a field named by its offset, so a new key is a
+ * new row of the table and nothing else. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/spec_keys.h"
+#include "core/units.h"
+
+enum { QUOTE_MAX = 48, REASON_MAX = 160 };
+
+hdp_status hdpi_spec_refuse(const char *text, size_t start, size_t end,
+                            const char *format, ...)
+{
+    char reason[REASON_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    size_t quoted = end - start;
+    const char *more = quoted > QUOTE_MAX ? "..." : "";
+    if (quoted > QUOTE_MAX)
+        quoted = QUOTE_MAX;
+    return hdpi_fail(HDP_ERR_ARGUMENT, "devices: \"%.*s%s\" at %zu: %s",
+                     (int)quoted, text + start, more, start + 1,
+                     length < 0 ? "malformed" : reason);
+}
+
+const char *hdpi_spec_kind_name(int32_t kind)
+{
+    return kind == HDP_HOST   ? "host"
+           : kind == HDP_CUDA ? "cuda"
+           : kind == HDP_SIM  ? "sim"
+                              : NULL;
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+enum { HOST = 1 << HDP_HOST, CUDA = 1 << HDP_CUDA, SIM = 1 << HDP_SIM };
+
+enum type {
+    COUNT,    /* int32_t, least to most */
+    SEED,     /* uint64_t, least to most */
+    SIZE,     /* int64_t bytes, least to INT64_MAX */
+    DURATION, /* double ns; sets the int32_t at `given` */
+    RATE,     /* double bytes a second */
+    NOISE,    /* double, written in percent */
+    DTYPE,    /* int32_t HDP_* */
+    WORD,     /* char[most] */
+    FAULT     /* the next of faults[] */
+};
+
+struct key {
+    const char *name;
+    int32_t adapters;
+    enum type type;
+    size_t offset, given;
+    int64_t least, most;
+};
+
+#define AT(field) offsetof(struct hdpi_ask, field)
+#define ROOM(field) (int64_t)sizeof((struct hdpi_ask *)NULL)->field
+
+static const struct key keys[] = {
+    { "threads", HOST, COUNT, AT(threads), 0, 1, 4096 },
+    { "duty", HOST, COUNT, AT(duty_percent), 0, 1, 100 },
+    { "sms", CUDA, COUNT, AT(sms), 0, 1, 65536 },
+    { "compute", CUDA, DTYPE, AT(compute), 0, 0, 0 },
+    { "fixed", SIM, DURATION, AT(fixed_ns), AT(given_fixed), 0, 0 },
+    { "item", SIM, DURATION, AT(item_ns), AT(given_item), 0, 0 },
+    { "mem", HOST | CUDA | SIM, SIZE, AT(memory_bytes), 0, 1, 0 },
+    { "margin", HOST | CUDA | SIM, SIZE, AT(margin_bytes), 0, 0, 0 },
+    { "link", SIM, RATE, AT(link_bytes_per_second), 0, 0, 0 },
+    { "noise", SIM, NOISE, AT(noise), 0, 0, 0 },
+    { "seed", SIM, SEED, AT(seed), 0, 0, INT64_MAX },
+    { "uuid", SIM, WORD, AT(uuid), 0, 0, ROOM(uuid) },
+    { "name", SIM, WORD, AT(name), 0, 0, ROOM(name) },
+    { "fail", SIM, FAULT, AT(faults), 0, 0, 0 },
+};
+
+enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
+
+static const struct dtype {
+    const char *name;
+    int32_t value;
+} dtypes[] = { { "f32", HDP_F32 },
+               { "tf32", HDP_TF32 },
+               { "f16", HDP_F16 },
+               { "bf16", HDP_BF16 },
+               { "f64", HDP_F64 } };
+
+enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
+
+static const char *const hooks[HDPI_HOOK_COUNT] = {
+    [HDPI_HOOK_ALLOC] = "alloc",   [HDPI_HOOK_COPY] = "copy",
+    [HDPI_HOOK_LAUNCH] = "launch", [HDPI_HOOK_WAIT] = "wait",
+    [HDPI_HOOK_REDUCE] = "reduce",
+};
+
+/* ---- reading ------------------------------------------------------------- */
+
+static int same(const struct hdpi_text *value, const char *word)
+{
+    size_t length = strlen(word);
+    return value->length - value->at == length &&
+           memcmp(value->text + value->at, word, length) == 0;
+}
+
+static hdp_status refuse_value(const struct hdpi_text *value,
+                               const char *wanted)
+{
+    return hdpi_spec_refuse(value->text, value->at, value->length, "%s",
+                            wanted);
+}
+
+static hdp_status read_count(int64_t *out, const struct hdpi_text *value,
+                             const struct key *key)
+{
+    struct hdpi_text rest = *value;
+    if (hdpi_text_int(&rest, out) && rest.at == rest.length &&
+        *out >= key->least && *out <= key->most)
+        return HDP_OK;
+    return hdpi_spec_refuse(value->text, value->at, value->length,
+                            "%s is a whole number from %" PRId64 " to %" PRId64,
+                            key->name, key->least, key->most);
+}
+
+static hdp_status read_size(int64_t *out, const struct hdpi_text *value,
+                            const struct key *key)
+{
+    if (!hdpi_read_size(out, value))
+        return refuse_value(value, "a size is a number and one of B kB MB GB "
+                                   "TB KiB MiB GiB TiB, below 8 EiB");
+    if (*out < key->least)
+        return hdpi_spec_refuse(value->text, value->at, value->length,
+                                "%s must be more than 0", key->name);
+    return HDP_OK;
+}
+
+static hdp_status read_dtype(int32_t *out, const struct hdpi_text *value)
+{
+    for (int32_t i = 0; i < DTYPE_COUNT; i++)
+        if (same(value, dtypes[i].name)) {
+            *out = dtypes[i].value;
+            return HDP_OK;
+        }
+    return refuse_value(value, "compute is one of f32 tf32 f16 bf16 f64");
+}
+
+/* What passes through the grammar, JSON and a terminal unchanged. */
+static int is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || (c != '\0' && strchr("-_.:()", c));
+}
+
+static hdp_status read_word(char *out, const struct hdpi_text *value,
+                            const struct key *key)
+{
+    size_t length = value->length - value->at;
+    for (size_t i = value->at; i < value->length; i++)
+        if (!is_word_byte(value->text[i]))
+            return hdpi_spec_refuse(value->text, i, i + 1,
+                                    "%s is letters, digits and -_.:()",
+                                    key->name);
+    if (length == 0 || length >= (size_t)key->most)
+        return hdpi_spec_refuse(value->text, value->at, value->length,
+                                "%s has 1 to %" PRId64 " characters", key->name,
+                                key->most - 1);
+    memcpy(out, value->text + value->at, length);
+    out[length] = '\0';
+    return HDP_OK;
+}
+
+static hdp_status read_fault(struct hdpi_ask *ask,
+                             const struct hdpi_text *value)
+{
+    struct hdpi_text rest = *value;
+    struct hdpi_fault fault = { .hook = HDPI_HOOK_COUNT };
+    while (rest.at < rest.length && rest.text[rest.at] != ':')
+        rest.at++;
+    struct hdpi_text hook = { value->text, rest.at, value->at };
+    for (int32_t i = 0; i < HDPI_HOOK_COUNT; i++)
+        if (same(&hook, hooks[i]))
+            fault.hook = i;
+    rest.at += rest.at < rest.length;
+    if (fault.hook == HDPI_HOOK_COUNT || !hdpi_text_int(&rest, &fault.nth) ||
+        fault.nth < 1)
+        return refuse_value(value, "fail is alloc, copy, launch, wait or "
+                                   "reduce, then :N or :N- (N from 1)");
+    fault.lasting = rest.at < rest.length && rest.text[rest.at] == '-';
+    rest.at += (size_t)fault.lasting;
+    if (rest.at != rest.length)
+        return refuse_value(&rest, "after :N only - can follow");
+    if (ask->fault_count == HDPI_FAULT_MAX)
+        return hdpi_spec_refuse(value->text, value->at, value->length,
+                                "more than %d faults on one device",
+                                HDPI_FAULT_MAX);
+    ask->faults[ask->fault_count++] = fault;
+    return HDP_OK;
+}
+
+static hdp_status read_real(double *out, const struct hdpi_text *value,
+                            enum type type)
+{
+    if (type == DURATION && !hdpi_read_duration(out, value))
+        return refuse_value(value,
+                            "a duration is a number and one of ns us ms s");
+    if (type == RATE && (!hdpi_read_rate(out, value) || *out <= 0))
+        return refuse_value(value, "link is bytes a second: a number above 0 "
+                                   "and one of B kB MB GB TB KiB MiB GiB TiB");
+    if (type == NOISE && (!hdpi_read_percent(out, value) || *out > 1))
+        return refuse_value(value, "noise is 0% to 100%");
+    return HDP_OK;
+}
+
+static hdp_status read_value(struct hdpi_ask *ask, const struct key *key,
+                             const struct hdpi_text *value)
+{
+    unsigned char *field = (unsigned char *)ask + key->offset;
+    int64_t whole = 0;
+    int32_t number = 0;
+    double real = 0;
+    switch (key->type) {
+    case COUNT:
+        HDPI_RETURN_IF(read_count(&whole, value, key));
+        number = (int32_t)whole;
+        memcpy(field, &number, sizeof number);
+        return HDP_OK;
+    case SEED:
+        HDPI_RETURN_IF(read_count(&whole, value, key));
+        memcpy(field, &whole, sizeof whole);
+        return HDP_OK;
+    case SIZE:
+        HDPI_RETURN_IF(read_size(&whole, value, key));
+        memcpy(field, &whole, sizeof whole);
+        return HDP_OK;
+    case DTYPE:
+        HDPI_RETURN_IF(read_dtype(&number, value));
+        memcpy(field, &number, sizeof number);
+        return HDP_OK;
+    case DURATION:
+    case RATE:
+    case NOISE:
+        HDPI_RETURN_IF(read_real(&real, value, key->type));
+        memcpy(field, &real, sizeof real);
+        number = 1;
+        if (key->given)
+            memcpy((unsigned char *)ask + key->given, &number, sizeof number);
+        return HDP_OK;
+    case WORD:
+        return read_word((char *)field, value, key);
+    case FAULT:
+        return read_fault(ask, value);
+    }
+    return hdpi_fail(HDP_ERR_INTERNAL, "key %s has no type", key->name);
+}
+
+static hdp_status refuse_key(int32_t kind, const char *text, size_t start,
+                             size_t end)
+{
+    char names[REASON_MAX] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < KEY_COUNT; i++)
+        if (keys[i].adapters & (1 << kind)) {
+            snprintf(names + used, sizeof names - used, " %s", keys[i].name);
+            used += strlen(names + used);
+        }
+    return hdpi_spec_refuse(text, start, end, "%s has no such key; it has%s",
+                            hdpi_spec_kind_name(kind), names);
+}
+
+hdp_status hdpi_spec_read_key(struct hdpi_ask *ask, uint32_t *seen,
+                              const char *text, size_t start, size_t end)
+{
+    size_t equals = start;
+    while (equals < end && text[equals] != '=')
+        equals++;
+    struct hdpi_text name = { text, equals, start };
+    const struct key *key = NULL;
+    uint32_t bit = 0;
+    for (int32_t i = 0; i < KEY_COUNT; i++)
+        if ((keys[i].adapters & (1 << ask->kind)) && same(&name, keys[i].name))
+            key = &keys[i], bit = UINT32_C(1) << i;
+    if (!key)
+        return refuse_key(ask->kind, text, start, equals);
+    if (equals == end || equals + 1 == end)
+        return hdpi_spec_refuse(text, start, end, "%s has no value", key->name);
+    if ((*seen & bit) && key->type != FAULT)
+        return hdpi_spec_refuse(text, start, end, "%s is given twice",
+                                key->name);
+    *seen |= bit;
+    struct hdpi_text value = { text, end, equals + 1 };
+    return read_value(ask, key, &value);
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+struct line {
+    char *text;
+    size_t capacity, used;
+};
+
+static void put(struct line *line, const char *text)
+{
+    if (line->used + 1 < line->capacity) {
+        hdpi_text_copy(line->text + line->used, line->capacity - line->used,
+                       text);
+        line->used += strlen(line->text + line->used);
+    }
+}
+
+static void put_int(struct line *line, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    put(line, text);
+}
+
+static void put_faults(struct line *line, const struct hdpi_ask *ask)
+{
+    for (int32_t i = 0; i < ask->fault_count; i++) {
+        put(line, "/fail=");
+        put(line, hooks[ask->faults[i].hook]);
+        put(line, ":");
+        put_int(line, ask->faults[i].nth);
+        put(line, ask->faults[i].lasting ? "-" : "");
+    }
+}
+
+static const char *dtype_name(int32_t value)
+{
+    for (int32_t i = 0; i < DTYPE_COUNT; i++)
+        if (dtypes[i].value == value)
+            return dtypes[i].name;
+    return "";
+}
+
+/* The field of a key as the widest type of its kind, and whether it was
+ * given: zero, or for a key that may be zero its own mark, says no. */
+static int read_field(int64_t *whole, double *real, const struct hdpi_ask *ask,
+                      const struct key *key)
+{
+    const unsigned char *field = (const unsigned char *)ask + key->offset;
+    int32_t number = 0;
+    *whole = 0;
+    *real = 0;
+    switch (key->type) {
+    case COUNT:
+    case DTYPE:
+        memcpy(&number, field, sizeof number);
+        *whole = number;
+        return number != 0;
+    case SEED:
+        memcpy(whole, field, sizeof *whole);
+        return *whole != 0;
+    case SIZE:
+        memcpy(whole, field, sizeof *whole);
+        return *whole >= key->least;
+    case DURATION:
+        memcpy(&number, (const unsigned char *)ask + key->given, sizeof number);
+        memcpy(real, field, sizeof *real);
+        return number;
+    case RATE:
+    case NOISE:
+        memcpy(real, field, sizeof *real);
+        return *real > 0;
+    case WORD:
+        return *field != '\0';
+    case FAULT:
+        break;
+    }
+    return 0;
+}
+
+static void put_key(struct line *line, const struct hdpi_ask *ask,
+                    const struct key *key)
+{
+    char text[HDPI_UNITS_TEXT_MAX] = "";
+    int64_t whole;
+    double real;
+    if (!(key->adapters & (1 << ask->kind)) ||
+        !read_field(&whole, &real, ask, key))
+        return;
+    put(line, "/");
+    put(line, key->name);
+    put(line, "=");
+    if (key->type == WORD)
+        put(line, (const char *)ask + key->offset);
+    else if (key->type == DTYPE)
+        put(line, dtype_name((int32_t)whole));
+    else if (key->type == COUNT || key->type == SEED)
+        put_int(line, whole);
+    else if (key->type == SIZE)
+        hdpi_write_size(text, whole);
+    else if (key->type == DURATION)
+        hdpi_write_duration(text, real);
+    else if (key->type == RATE)
+        hdpi_write_rate(text, real);
+    else
+        hdpi_write_percent(text, real);
+    put(line, text);
+}
+
+void hdpi_spec_write(char *out, size_t capacity, const struct hdpi_ask *ask)
+{
+    struct line line = { out, capacity, 0 };
+    if (capacity == 0)
+        return;
+    out[0] = '\0';
+    put(&line, hdpi_spec_kind_name(ask->kind));
+    put(&line, ":");
+    if (ask->all)
+        put(&line, "all");
+    else if (ask->logical_id < 0)
+        put(&line, ask->uuid);
+    else
+        put_int(&line, ask->logical_id);
+    for (int32_t i = 0; i < KEY_COUNT; i++)
+        put_key(&line, ask, &keys[i]);
+    if (ask->kind == HDP_SIM)
+        put_faults(&line, ask);
+}
