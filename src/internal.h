@@ -34,6 +34,8 @@ struct hdp_context {
 hdp_status hdpi_context_check(const hdp_context *context);
 /** HDP_ERR_FORKED in a child of a process that had made a group. */
 hdp_status hdpi_process_check(void);
+/** The same question without an error being set. */
+int hdpi_process_forked(void);
 /** Called when the first thread or vendor library of a group is about to be
  *  used: from now on a forked child is refused. */
 void hdpi_process_started(void);
@@ -72,8 +74,18 @@ struct hdpi_bucket { /* hdp_buffers, captured and completed */
 
 enum { HDPI_STEP_RUN = 1, HDPI_STEP_REDUCE = 2, HDPI_STEP_EACH = 3 };
 
+struct hdpi_outcome {  /* what one member made of one step */
+    hdp_error error;   /* status HDP_OK: none */
+    double compute_ns; /* without waiting for others */
+    double step_ns;    /* on the member's own clock */
+    int64_t held_bytes, peak_bytes, free_bytes;
+    int32_t first_at_share;
+    int32_t span_count;
+    hdp_span spans[HDPI_MEMBER_SPANS];
+};
+
 struct hdpi_step {
-    uint64_t number;
+    uint64_t number; /* written under the group's lock */
     int32_t kind;
     hdp_plan *plan;                 /* one reference, or NULL */
     const int64_t *items, *offsets; /* of my members; NULL without a plan */
@@ -90,17 +102,28 @@ struct hdpi_step {
     unsigned char *said;          /* likewise: this member said ready */
     hdpi_each_fn each;
     void *each_arg;
-    int64_t accepted_ns, deadline_ns;
+    int64_t accepted_ns;
+    _Atomic int64_t deadline_ns;
     struct hdpi_arena arena;
-    hdp_error *errors; /* one a member; status HDP_OK: none */
-    _Atomic int32_t computing, issuing, settling; /* members not yet through */
-    struct hdpi_park staged; /* everybody is through computing */
+    struct hdpi_outcome *outcomes; /* one a member */
+    /* members not yet through computing, settling, the whole step */
+    _Atomic int32_t computing, agreeing, settling;
+    _Atomic int32_t failing; /* 1: some member recorded an error */
+    int32_t nothing;         /* 1: a batch of 0 rows reduces nothing */
+    struct hdpi_park agreed; /* agreeing reached 0 */
     /* results, written by the member that completes the step */
     hdp_error error;
     hdp_report *report;
 };
 
 /* ---- group ---------------------------------------------------------------- */
+
+/* Where a member is, for naming who is late. */
+enum {
+    HDPI_OUTSIDE = 0,
+    HDPI_INSIDE_FUNCTION = 1,
+    HDPI_INSIDE_WAIT = 2 /* its function waits for the others */
+};
 
 struct hdpi_store { /* a member's rows of one array, kept between steps */
     void *memory;
@@ -116,7 +139,7 @@ struct hdpi_member {
 
     pthread_t thread;
     int32_t threaded;       /* 1: thread runs */
-    _Atomic int32_t inside; /* 1: the caller's function is running */
+    _Atomic int32_t inside; /* HDPI_OUTSIDE ... */
     uint64_t next;          /* step this member takes up next */
     struct hdpi_park inbox;
 
@@ -124,6 +147,7 @@ struct hdpi_member {
     struct hdpi_step *step;
     hdp_shard shard;
     _Atomic int32_t live; /* 1: shard functions may be called */
+    pthread_mutex_t door; /* shard functions come from any thread */
     int32_t posted;       /* buckets posted, in table order */
     uint64_t ticket;      /* of the last one */
     int64_t shard_wanted_bytes;
@@ -131,14 +155,11 @@ struct hdpi_member {
     char shard_text[200];
     hdp_view *views; /* inputs, then outputs */
     size_t view_capacity;
-    struct hdpi_store *stores; /* inputs, then outputs */
+    struct hdpi_store *stores; /* inputs, outputs, outputs kept back */
     size_t store_capacity;
     struct hdpi_mark begin, from, to, pause_from, pause_to, ready;
-    double compute_ns, paused_ns, step_ns;
-    int64_t last_items; /* of the step before; -1: none */
-    int32_t first_at_share;
-    hdp_span spans[HDPI_MEMBER_SPANS];
-    int32_t span_count;
+    double paused_ns;
+    int64_t last_items;             /* of the step before; -1: none */
     int64_t held_bytes, peak_bytes; /* through hdpi_member_alloc */
 };
 
@@ -161,10 +182,11 @@ struct hdp_group {
     _Atomic int32_t driving; /* a thread is making a step */
     _Atomic uint64_t accepted, issued, done;
     _Atomic int32_t quit;
-    struct hdpi_park outbox; /* issued, done or lost changed */
-    pthread_mutex_t lock;    /* results of the slots, failed, health */
-    uint64_t failed;         /* step whose failure nobody has seen; 0: none */
-    _Atomic int32_t lost;    /* 1: health holds why */
+    struct hdpi_park outbox;  /* issued, done or lost changed */
+    pthread_mutex_t lock;     /* results of the slots, failed, health */
+    uint64_t failed;          /* step whose failure nobody has seen; 0: none */
+    uint64_t opened, tainted; /* last opened; those up to it end with state */
+    _Atomic int32_t lost;     /* 1: health holds why */
     hdp_error health;
     struct hdpi_report_pool *reports;
     struct hdpi_step steps[HDPI_STEPS_IN_FLIGHT];
@@ -199,7 +221,8 @@ hdp_status hdpi_step_open(struct hdpi_step **out, hdp_group *group,
 /** Publishes the captured step; CALLER mode: works through it here. */
 uint64_t hdpi_step_accept(hdp_group *group, struct hdpi_step *step);
 void hdpi_step_cancel(hdp_group *group, struct hdpi_step *step);
-/** Called by the last member through. */
+/** Called by the last member whose function returned, and by the last one
+ *  through. */
 void hdpi_step_issued(hdp_group *group, struct hdpi_step *step);
 void hdpi_step_complete(hdp_group *group, struct hdpi_step *step);
 hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number);
@@ -212,33 +235,57 @@ void hdpi_report_pool_destroy(struct hdpi_report_pool *pool);
 /* ---- member.c: a member's part of a step ---------------------------------- */
 
 hdp_status hdpi_member_start(struct hdpi_member *member); /* its thread */
+/** The three phases of a step, in order: the caller's function and what goes
+ *  with it; the wait for the reduces; handing over. In CALLER mode all members
+ *  pass one phase before any enters the next. */
 void hdpi_member_compute(struct hdpi_member *member, struct hdpi_step *step);
 void hdpi_member_settle(struct hdpi_member *member, struct hdpi_step *step);
-/** Posts every bucket whose predecessors in the table were said as well; with
- *  `rest` also those never said (empty member, failed function). */
-hdp_status hdpi_member_post(struct hdpi_member *member, int32_t rest);
+void hdpi_member_commit(struct hdpi_member *member, struct hdpi_step *step);
+/** 1 when buckets are posted after all functions, since one thread plays
+ *  several members and none may wait for another. */
+int hdpi_member_defers(const struct hdpi_member *member);
+/** Posts this member's buckets up to, not including, `end`. */
+hdp_status hdpi_member_post(struct hdpi_member *member, int32_t end);
+/** Waits for the buckets posted; a deadline passed loses the group. */
+hdp_status hdpi_member_await(struct hdpi_member *member);
+/** Notes this thread's error as the member's of this step; the first stays. */
+void hdpi_member_record(struct hdpi_member *member);
+/** What the communicator may do with this member. */
+void hdpi_member_lend(struct hdpi_member *member,
+                      struct hdpi_comm_member *table);
+void hdpi_member_span(struct hdpi_member *member, int32_t lane, int32_t phase,
+                      int32_t piece, int64_t start_ns, int64_t end_ns);
 /** Workspace of a member, from the caller's allocator where one was given. */
 hdp_status hdpi_member_alloc(struct hdpi_member *member, void **out,
                              size_t bytes);
 void hdpi_member_free(struct hdpi_member *member, void *memory, size_t bytes);
 /** Gives idle workspace back. */
 void hdpi_member_trim(struct hdpi_member *member);
+/* ---- shard.c: the caller's function on a member's rows -------------------- */
+
+/** Rows in, the function in pieces, rows out. */
+hdp_status hdpi_shard_run(struct hdpi_member *member);
+/** STAGED: the rows kept back so far reach the caller's arrays. */
+void hdpi_shard_deliver(struct hdpi_member *member);
 /** Time of the caller's function on `items` rows of library-made inputs,
  *  flagged HDP_SHARD_PROBE; on the member's thread. */
 hdp_status hdpi_member_probe_work(struct hdpi_member *member,
                                   const hdp_work *work, int64_t items,
                                   double *out_ns);
 
-/* ---- capture: the caller's structs into a step ---------------------------- */
+/* ---- reduce.c: the caller's buckets into a step --------------------------- */
 
-/** What the captured arguments of these will cost in the arena. */
-hdp_status hdpi_capture_buckets(struct hdpi_step *step, hdp_group *group,
+/** Adds to *bytes what capturing these buckets will take from the arena. */
+hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
+                             const hdp_buffers *buffers, int32_t count);
+/** Checks and copies them; the arena has the room. The weights are the given
+ *  counts, else the step's items, else 1 a member. HDP_ERR_ARGUMENT names
+ *  bucket, member and tensor. */
+hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
                                 const hdp_buffers *buffers, int32_t count,
                                 int32_t kind, int32_t root_rank);
-hdp_status hdpi_bucket_bytes(size_t *bytes, const hdp_group *group,
-                             const hdp_buffers *buffers, int32_t count);
-/** Refuses a plan that is not of this group; fills step->plan and the rows of
- *  my members. NULL plan allowed. */
-hdp_status hdpi_capture_plan(struct hdpi_step *step, hdp_group *group,
+/** Refuses a plan that is not of this group; the step keeps a reference and
+ *  the rows of my members. NULL is allowed. */
+hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
                              const hdp_plan *plan);
 #endif

@@ -1,0 +1,129 @@
+/* The context's lifetime, the closed list of environment variables, and the
+ * only process-wide state there is: whether this process is a forked child of
+ * one that had already started threads or vendor libraries. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/mem.h"
+#include "base/options.h"
+#include "internal.h"
+
+enum { TIMEOUT_MINUTES = 10 }; /* DESIGN 8: the context's default deadline */
+
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+static _Atomic int32_t started;
+static _Atomic int32_t forked;
+
+static void in_child(void)
+{
+    if (atomic_load_explicit(&started, memory_order_relaxed))
+        atomic_store_explicit(&forked, 1, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
+}
+
+void hdpi_process_started(void)
+{
+    (void)pthread_once(&watch_once, watch_forks);
+    atomic_store_explicit(&started, 1, memory_order_relaxed);
+}
+
+int hdpi_process_forked(void)
+{
+    return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+hdp_status hdpi_process_check(void)
+{
+    if (hdpi_process_forked())
+        return hdpi_fail(HDP_ERR_FORKED,
+                         "used in a forked child; a fresh program (exec) "
+                         "works");
+    return HDP_OK;
+}
+
+hdp_status hdpi_context_check(const hdp_context *context)
+{
+    HDPI_RETURN_IF(hdpi_process_check());
+    return hdpi_object_check(context, HDPI_CONTEXT, "context");
+}
+
+static hdp_status copy_text(char **out, const char *text, const char *what)
+{
+    size_t bytes;
+
+    if (!text)
+        return HDP_OK;
+    bytes = strlen(text) + 1;
+    *out = hdpi_alloc(bytes, 1, what);
+    if (!*out)
+        return HDP_ERR_MEMORY;
+    memcpy(*out, text, bytes);
+    return HDP_OK;
+}
+
+static void context_free(hdp_context *context)
+{
+    free(context->cublas_path);
+    free(context->nccl_path);
+    free(context->nvml_path);
+    free(context->devices);
+    free(context);
+}
+
+hdp_status hdp_context_create(hdp_context **out,
+                              const hdp_context_options *options)
+{
+    hdp_context_options own;
+    hdp_context *context = NULL;
+    hdp_status status;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_TRY(hdpi_process_check());
+    HDPI_TRY(
+        hdpi_options_read(&own, sizeof own, options, "hdp_context_options"));
+    if (own.timeout_ns < 0 || own.log_level < 0 ||
+        own.log_level > HDPI_LOG_TRACE || own.reserved) {
+        status = hdpi_fail(HDP_ERR_ARGUMENT, "%s is out of range",
+                           own.timeout_ns < 0 ? "timeout_ns"
+                           : own.reserved     ? "reserved"
+                                              : "log_level");
+        goto out;
+    }
+    context = hdpi_alloc(1, sizeof *context, "context");
+    if (!context) {
+        status = HDP_ERR_MEMORY;
+        goto out;
+    }
+    context->log.fn = own.log;
+    context->log.user = own.log_user;
+    context->log.level = own.log_level;
+    context->timeout_ns = own.timeout_ns
+                              ? own.timeout_ns
+                              : TIMEOUT_MINUTES * INT64_C(60000000000);
+    HDPI_TRY(copy_text(&context->cublas_path, own.cublas_path, "cublas_path"));
+    HDPI_TRY(copy_text(&context->nccl_path, own.nccl_path, "nccl_path"));
+    HDPI_TRY(copy_text(&context->nvml_path, own.nvml_path, "nvml_path"));
+    /* The closed list of variables; secure_getenv ignores them when the
+     * process runs with raised rights. */
+    HDPI_TRY(copy_text(&context->devices, secure_getenv("HDP_DEVICES"),
+                       "HDP_DEVICES"));
+    hdpi_object_init(&context->object, HDPI_CONTEXT);
+    *out = context;
+    context = NULL;
+out:
+    if (context)
+        context_free(context);
+    return status;
+}
+
+void hdp_context_destroy(hdp_context *context)
+{
+    if (context && hdpi_object_release(&context->object, HDPI_CONTEXT))
+        context_free(context);
+}

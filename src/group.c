@@ -1,0 +1,672 @@
+/* A group of members: made from ids or a specification, looked at, lost,
+ * aborted, left. Threads hold the group, so that one stuck in the caller's
+ * function can be left behind without pulling memory from under it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/mem.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "core/spec.h"
+#include "internal.h"
+
+enum {
+    SPIN_NS = 50000,       /* DESIGN 4: look this long, then sleep */
+    GRACE_NS = 1000000000, /* abort and destroy wait so long for functions */
+    SPANS_A_GROUP_MAX = 4096
+};
+
+/* ---- checks ---------------------------------------------------------------- */
+
+hdp_status hdpi_group_check_any(const hdp_group *group)
+{
+    HDPI_RETURN_IF(hdpi_process_check());
+    return hdpi_object_check(group, HDPI_GROUP, "group");
+}
+
+static hdp_status refuse_lost(const hdp_group *group)
+{
+    hdp_group *mine = (hdp_group *)(uintptr_t)group; /* for its lock alone */
+    hdp_status status;
+
+    if (!atomic_load_explicit(&group->lost, memory_order_acquire))
+        return HDP_OK;
+    (void)pthread_mutex_lock(&mine->lock);
+    status = hdpi_error_adopt(&group->health);
+    (void)pthread_mutex_unlock(&mine->lock);
+    return status;
+}
+
+hdp_status hdpi_group_check(const hdp_group *group)
+{
+    HDPI_RETURN_IF(hdpi_group_check_any(group));
+    return refuse_lost(group);
+}
+
+int32_t hdpi_group_rank_count(const hdp_group *group)
+{
+    return group->member_count;
+}
+
+const char *hdpi_group_key(const hdp_group *group, int32_t rank)
+{
+    return group->members[rank].key;
+}
+
+/* ---- losing ---------------------------------------------------------------- */
+
+void hdpi_group_lose(hdp_group *group)
+{
+    int32_t m;
+
+    (void)pthread_mutex_lock(&group->lock);
+    if (!atomic_load_explicit(&group->lost, memory_order_relaxed)) {
+        group->health = *hdpi_error();
+        group->health.severity = HDP_GROUP_LOST;
+        atomic_store_explicit(&group->lost, 1, memory_order_release);
+    }
+    (void)pthread_mutex_unlock(&group->lock);
+    for (m = 0; m < group->member_count; ++m)
+        if (group->members[m].comm)
+            group->members[m].comm->ops->abort(group->members[m].comm);
+    for (m = 0; m < HDPI_STEPS_IN_FLIGHT; ++m)
+        hdpi_park_signal(&group->steps[m].agreed);
+    hdpi_park_signal(&group->outbox);
+}
+
+/* 1 once every accepted step is through, 0 when the grace is over. */
+static int drained(hdp_group *group)
+{
+    int64_t deadline_ns = hdpi_deadline_ns(GRACE_NS);
+
+    for (;;) {
+        uint32_t seen = hdpi_park_read(&group->outbox);
+        if (atomic_load_explicit(&group->done, memory_order_acquire) ==
+            atomic_load_explicit(&group->accepted, memory_order_acquire))
+            return 1;
+        if (!hdpi_park_wait(&group->outbox, seen, &group->patience,
+                            deadline_ns))
+            return 0;
+    }
+}
+
+static int32_t who_is_inside(const hdp_group *group)
+{
+    int32_t m;
+
+    for (m = 0; m < group->member_count; ++m)
+        if (atomic_load(&group->members[m].inside) != HDPI_OUTSIDE)
+            return m;
+    return -1;
+}
+
+hdp_status hdp_group_abort(hdp_group *group)
+{
+    int32_t late;
+
+    HDPI_RETURN_IF(hdpi_group_check_any(group));
+    if (!atomic_load_explicit(&group->lost, memory_order_acquire)) {
+        hdp_error before = *hdpi_error();
+        (void)hdpi_fail(HDP_ERR_STATE, "the group was aborted");
+        hdpi_group_lose(group);
+        *hdpi_error() = before; /* nothing failed for this caller */
+    }
+    if (drained(group))
+        return HDP_OK;
+    late = who_is_inside(group);
+    if (late < 0)
+        return hdpi_fail(HDP_ERR_TIMEOUT, "a step is still under way");
+    return hdpi_fail_member(HDP_ERR_TIMEOUT, late, group->members[late].rank,
+                            "member %d is still inside the caller's function",
+                            (int)late);
+}
+
+hdp_status hdp_group_health(hdp_error *out, const hdp_group *group)
+{
+    hdp_error health = {
+        sizeof health, HDP_OK, 0, -1, -1, 0, 0, 0, 0, 0, 0, 0, ""
+    };
+    hdp_group *mine = (hdp_group *)(uintptr_t)group;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    HDPI_RETURN_IF(hdpi_group_check_any(group));
+    if (atomic_load_explicit(&group->lost, memory_order_acquire)) {
+        (void)pthread_mutex_lock(&mine->lock);
+        health = group->health;
+        (void)pthread_mutex_unlock(&mine->lock);
+    }
+    HDPI_RETURN_IF(
+        hdpi_options_write(out, &health, sizeof health, "hdp_error"));
+    return hdpi_error_adopt(&health);
+}
+
+/* ---- members --------------------------------------------------------------- */
+
+static uint64_t fingerprint_of(const hdp_group *group)
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a, 64 bits */
+    int32_t m;
+    const char *at;
+
+    for (m = 0; m < group->member_count; ++m) {
+        for (at = group->members[m].key; *at; ++at)
+            hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
+        hash = (hash ^ 0xffu) * UINT64_C(1099511628211);
+    }
+    return hash ? hash : 1; /* 0 means: not of a group */
+}
+
+/* The lasting identity, never the index: what a profile or a cache may rely
+ * on. Simulated devices without a uuid are known by what they simulate. */
+static void name_key(struct hdpi_member *member)
+{
+    const hdp_device *info = &member->device->row.info;
+    char *key = member->key;
+    size_t used;
+
+    (void)hdpi_text_copy(key, HDPI_KEY_MAX,
+                         info->uuid[0] ? info->uuid : info->spec);
+    used = strlen(key);
+    if (info->partition_sms || info->duty_percent != 100 ||
+        info->kind == HDP_HOST)
+        (void)snprintf(key + used, HDPI_KEY_MAX - used, "/sms=%d/t=%d/duty=%d",
+                       (int)info->partition_sms, (int)info->thread_count,
+                       (int)info->duty_percent);
+}
+
+static hdp_status open_members(hdp_group *group, const hdp_topology *topology)
+{
+    int32_t m;
+
+    group->all_virtual = 1;
+    for (m = 0; m < group->member_count; ++m) {
+        struct hdpi_member *member = &group->members[m];
+        member->group = group;
+        member->index = member->rank = m;
+        member->last_items = -1;
+        member->next = 1;
+        (void)pthread_mutex_init(&member->door, NULL);
+        HDPI_RETURN_IF(hdpi_device_open(&member->device, &topology->devices[m],
+                                        m, m, &group->context->log));
+        group->all_virtual &= member->device->virtual_time;
+        name_key(member);
+    }
+    group->fingerprint = fingerprint_of(group);
+    return HDP_OK;
+}
+
+static hdp_status make_slots(hdp_group *group)
+{
+    int32_t s, spans = group->member_count * HDPI_MEMBER_SPANS;
+
+    for (s = 0; s < HDPI_STEPS_IN_FLIGHT; ++s) {
+        group->steps[s].outcomes =
+            hdpi_alloc((size_t)group->member_count, sizeof(struct hdpi_outcome),
+                       "outcomes of a step");
+        if (!group->steps[s].outcomes)
+            return HDP_ERR_MEMORY;
+    }
+    return hdpi_report_pool_create(
+        &group->reports, group->member_count,
+        spans < SPANS_A_GROUP_MAX ? spans : SPANS_A_GROUP_MAX);
+}
+
+static hdp_status start_threads(hdp_group *group)
+{
+    int32_t m;
+
+    if (group->caller_mode)
+        return HDP_OK;
+    for (m = 0; m < group->member_count; ++m)
+        HDPI_RETURN_IF(hdpi_member_start(&group->members[m]));
+    return HDP_OK;
+}
+
+/* ---- options --------------------------------------------------------------- */
+
+static hdp_status check_options(const hdp_group_options *own, int32_t count,
+                                const hdp_topology *topology)
+{
+    hdp_world world;
+    int32_t m;
+
+    if (own->world) {
+        HDPI_RETURN_IF(
+            hdpi_options_read(&world, sizeof world, own->world, "hdp_world"));
+        if (world.process_count > 1)
+            return hdpi_fail(HDP_ERR_UNSUPPORTED,
+                             "worlds of more than one process come in a later "
+                             "version; process_count is %d",
+                             (int)world.process_count);
+        if (world.process_count < 0 || world.process_index != 0)
+            return hdpi_fail(HDP_ERR_ARGUMENT, "process_index %d of %d",
+                             (int)world.process_index,
+                             (int)world.process_count);
+    }
+    if (own->threads != HDP_THREADS_MEMBER &&
+        own->threads != HDP_THREADS_CALLER)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "threads is %d", (int)own->threads);
+    if (own->comm < HDP_COMM_LAZY || own->comm > HDP_COMM_NONE)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "comm is %d", (int)own->comm);
+    if (own->checked < 0 || own->checked > 2 || own->reserved)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "checked is %d", (int)own->checked);
+    if (own->timeout_ns < 0 || own->spin_ns < 0 || own->staging_bytes < 0)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "%s is negative",
+                         own->timeout_ns < 0 ? "timeout_ns"
+                         : own->spin_ns < 0  ? "spin_ns"
+                                             : "staging_bytes");
+    if (!own->alloc != !own->free)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "alloc and free go together");
+    for (m = 0; own->streams && m < count; ++m)
+        if (own->streams[m] && topology->devices[m].info.kind != HDP_CUDA)
+            return hdpi_fail(HDP_ERR_ARGUMENT,
+                             "streams[%d] is given, but %s has no streams",
+                             (int)m, topology->devices[m].info.spec);
+    return HDP_OK;
+}
+
+static void take_options(hdp_group *group, const hdp_group_options *own)
+{
+    int32_t threads;
+
+    group->caller_mode = own->threads == HDP_THREADS_CALLER;
+    group->comm_mode = own->comm;
+    group->timeout_ns =
+        own->timeout_ns ? own->timeout_ns : group->context->timeout_ns;
+    group->alloc = own->alloc;
+    group->free = own->free;
+    group->alloc_user = own->alloc_user;
+    /* The waiting caller counts: with fewer cores than threads a spinning one
+     * only keeps the others from running (FACTS: 8,000 against 5.5 us). */
+    threads = group->caller_mode ? 1 : group->member_count + 1;
+    group->patience.look_ns = own->spin_ns ? own->spin_ns : SPIN_NS;
+    group->patience.yield = threads > hdpi_cores_allowed();
+}
+
+/* ---- create ---------------------------------------------------------------- */
+
+static void group_free(hdp_group *group)
+{
+    int32_t m, s;
+    size_t i;
+
+    for (m = 0; group->members && m < group->member_count; ++m) {
+        struct hdpi_member *member = &group->members[m];
+        hdpi_comm_close(member->comm);
+        if (member->device) {
+            struct hdpi_mark *marks[] = {
+                &member->begin, &member->from,       &member->to,
+                &member->ready, &member->pause_from, &member->pause_to
+            };
+            hdpi_member_trim(member);
+            for (i = 0; i < sizeof marks / sizeof *marks; ++i)
+                member->device->ops->unmark(member->device, marks[i]);
+        }
+        hdpi_device_close(member->device);
+        if (member->group)
+            (void)pthread_mutex_destroy(&member->door);
+        free(member->views);
+        free(member->stores);
+    }
+    for (s = 0; s < HDPI_STEPS_IN_FLIGHT; ++s) {
+        hdpi_step_finish(&group->steps[s]);
+        free(group->steps[s].arena.base);
+        free(group->steps[s].outcomes);
+    }
+    hdpi_report_pool_destroy(group->reports);
+    free(group->members);
+    (void)pthread_mutex_destroy(&group->lock);
+    hdp_context_destroy(group->context);
+    free(group);
+}
+
+void hdpi_group_leave(hdp_group *group)
+{
+    if (atomic_fetch_sub(&group->holders, 1) == 1)
+        group_free(group);
+}
+
+/* Tells the threads to go and waits for those that can; one inside the
+ * caller's function is left behind and frees the group when it returns. */
+static void stop_threads(hdp_group *group)
+{
+    pthread_t self = pthread_self();
+    int32_t m;
+
+    atomic_store_explicit(&group->quit, 1, memory_order_release);
+    for (m = 0; m < group->member_count; ++m)
+        hdpi_park_signal(&group->members[m].inbox);
+    for (m = 0; m < group->member_count; ++m) {
+        struct hdpi_member *member = &group->members[m];
+        if (!member->threaded)
+            continue;
+        if (atomic_load(&member->inside) != HDPI_OUTSIDE ||
+            pthread_equal(member->thread, self))
+            (void)pthread_detach(member->thread);
+        else
+            (void)pthread_join(member->thread, NULL);
+    }
+}
+
+static hdp_status group_create(hdp_group **out, hdp_context *context,
+                               const hdp_topology *topology,
+                               const hdp_group_options *options)
+{
+    hdp_group_options own;
+    hdp_group *group = NULL;
+    hdp_status status;
+
+    HDPI_TRY(hdpi_options_read(&own, sizeof own, options, "hdp_group_options"));
+    HDPI_TRY(check_options(&own, topology->info.device_count, topology));
+    hdpi_process_started();
+    group = hdpi_alloc(1, sizeof *group, "group");
+    if (!group) {
+        status = HDP_ERR_MEMORY;
+        goto out;
+    }
+    (void)pthread_mutex_init(&group->lock, NULL);
+    atomic_store(&group->holders, 1);
+    hdpi_object_retain(&context->object);
+    group->context = context;
+    group->member_count = topology->info.device_count;
+    group->members = hdpi_alloc_aligned(
+        (size_t)group->member_count * sizeof *group->members, 64, "members");
+    if (!group->members) {
+        status = HDP_ERR_MEMORY;
+        goto out;
+    }
+    memset(group->members, 0,
+           (size_t)group->member_count * sizeof *group->members);
+    take_options(group, &own);
+    HDPI_TRY(open_members(group, topology));
+    HDPI_TRY(make_slots(group));
+    HDPI_TRY(start_threads(group));
+    if (own.comm == HDP_COMM_NOW)
+        HDPI_TRY(hdpi_group_connect(group));
+    hdpi_object_init(&group->object, HDPI_GROUP);
+    *out = group;
+    group = NULL;
+out:
+    if (group) {
+        stop_threads(group);
+        hdpi_group_leave(group);
+    }
+    return status;
+}
+
+/* The rows that the asks name, in their order. */
+static hdp_status find_devices(hdp_topology **out, hdp_context *context,
+                               const struct hdpi_ask *asks, int32_t count)
+{
+    hdp_topology *topology = NULL;
+    hdp_status status;
+    int32_t i;
+
+    HDPI_TRY(hdpi_topology_new(&topology));
+    for (i = 0; i < count; ++i)
+        HDPI_TRY(hdpi_device_adapter(asks[i].kind)
+                     ->enumerate(topology, &asks[i], 1, &context->log));
+    if (topology->info.device_count == 0) {
+        status = hdpi_fail(HDP_ERR_NOT_FOUND, "no device");
+        goto out;
+    }
+    *out = topology;
+    topology = NULL;
+out:
+    hdpi_topology_free(topology);
+    return status;
+}
+
+static hdp_status create_from_asks(hdp_group **out, hdp_context *context,
+                                   const struct hdpi_ask *asks, int32_t count,
+                                   const hdp_group_options *options)
+{
+    hdp_topology *topology = NULL;
+    hdp_status status;
+
+    HDPI_TRY(find_devices(&topology, context, asks, count));
+    HDPI_TRY(group_create(out, context, topology, options));
+out:
+    hdpi_topology_free(topology);
+    return status;
+}
+
+hdp_status hdp_group_create(hdp_group **out, hdp_context *context,
+                            const int32_t *ids, int32_t count,
+                            const hdp_group_options *options)
+{
+    struct hdpi_ask *asks = NULL;
+    hdp_status status;
+    int32_t i, j;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_TRY(hdpi_context_check(context));
+    if (!ids || count < 1 || count > HDPI_SPEC_DEVICES_MAX) {
+        status = hdpi_fail(HDP_ERR_ARGUMENT, "%s",
+                           !ids        ? "ids is NULL"
+                           : count < 1 ? "the list of ids is empty"
+                                       : "the list of ids is longer than 4096");
+        goto out;
+    }
+    asks = hdpi_alloc((size_t)count, sizeof *asks, "list of devices");
+    if (!asks) {
+        status = HDP_ERR_MEMORY;
+        goto out;
+    }
+    for (i = 0; i < count; ++i) {
+        for (j = 0; j < i && ids[j] != ids[i]; ++j)
+            continue;
+        if (ids[i] < 0 || j < i) {
+            status = ids[i] < 0 ? hdpi_fail(HDP_ERR_ARGUMENT, "ids[%d] is %d",
+                                            (int)i, (int)ids[i])
+                                : hdpi_fail(HDP_ERR_ARGUMENT,
+                                            "ids[%d] repeats ids[%d]: %d",
+                                            (int)i, (int)j, (int)ids[i]);
+            goto out;
+        }
+        asks[i].kind = HDP_CUDA;
+        asks[i].logical_id = ids[i];
+        asks[i].margin_bytes = -1;
+    }
+    HDPI_TRY(create_from_asks(out, context, asks, count, options));
+out:
+    free(asks);
+    return status;
+}
+
+/* `auto`: every GPU this build can run, else the host with all its cores. */
+static hdp_status create_automatic(hdp_group **out, hdp_context *context,
+                                   const hdp_group_options *options)
+{
+    struct hdpi_ask ask = { 0 };
+    hdp_topology *topology = NULL;
+    hdp_status status;
+
+    HDPI_TRY(hdpi_topology_new(&topology));
+    HDPI_TRY(hdpi_device_adapter(HDP_CUDA)->enumerate(topology, NULL, 0,
+                                                      &context->log));
+    if (topology->info.device_count > 0) {
+        HDPI_TRY(group_create(out, context, topology, options));
+        goto out;
+    }
+    hdpi_log(&context->log, HDPI_LOG_INFO, "auto: no GPU (%s); the host does",
+             topology->notes ? topology->notes : "no reason known");
+    ask.kind = HDP_HOST;
+    ask.margin_bytes = -1;
+    HDPI_TRY(create_from_asks(out, context, &ask, 1, options));
+out:
+    hdpi_topology_free(topology);
+    return status;
+}
+
+hdp_status hdp_group_create_spec(hdp_group **out, hdp_context *context,
+                                 const char *spec,
+                                 const hdp_group_options *options)
+{
+    struct hdpi_spec parsed = { 0 };
+    hdp_status status;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_TRY(hdpi_context_check(context));
+    if (!spec) {
+        status = hdpi_fail(HDP_ERR_ARGUMENT, "spec is NULL");
+        goto out;
+    }
+    HDPI_TRY(hdpi_spec_parse(&parsed, spec));
+    if (parsed.automatic && context->devices) {
+        hdpi_spec_finish(&parsed);
+        memset(&parsed, 0, sizeof parsed);
+        HDPI_TRY(hdpi_spec_parse(&parsed, context->devices));
+    }
+    if (parsed.machine[0])
+        status = hdpi_fail(HDP_ERR_UNSUPPORTED,
+                           "@%s: machine files come in a later version",
+                           parsed.machine);
+    else if (parsed.automatic)
+        status = create_automatic(out, context, options);
+    else
+        status =
+            create_from_asks(out, context, parsed.asks, parsed.count, options);
+out:
+    hdpi_spec_finish(&parsed);
+    return status;
+}
+
+/* ---- looking --------------------------------------------------------------- */
+
+static hdp_status member_check(const hdp_group *group, int32_t member)
+{
+    HDPI_RETURN_IF(hdpi_group_check_any(group));
+    if (member < 0 || member >= group->member_count)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "member %d of a group of %d",
+                         (int)member, (int)group->member_count);
+    return HDP_OK;
+}
+
+hdp_status hdp_group_get(hdp_group_info *out, const hdp_group *group)
+{
+    hdp_group_info info = { 0 };
+
+    HDPI_RETURN_IF(hdpi_group_check_any(group));
+    info.size = sizeof info;
+    info.member_count = info.rank_count = group->member_count;
+    info.process_count = 1;
+    info.fingerprint = group->fingerprint;
+    info.step = atomic_load_explicit(&group->accepted, memory_order_acquire);
+    return hdpi_options_write(out, &info, sizeof info, "hdp_group_info");
+}
+
+hdp_status hdp_group_device(hdp_device *out, const hdp_group *group,
+                            int32_t member)
+{
+    HDPI_RETURN_IF(member_check(group, member));
+    return hdpi_options_write(out, &group->members[member].device->row.info,
+                              sizeof(hdp_device), "hdp_device");
+}
+
+hdp_status hdp_group_stream(void **out, const hdp_group *group, int32_t member)
+{
+    struct hdpi_device *device;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_RETURN_IF(member_check(group, member));
+    device = group->members[member].device;
+    *out = device->ops->native(device);
+    return HDP_OK;
+}
+
+/* ---- connecting, shrinking, trimming, leaving ------------------------------ */
+
+hdp_status hdpi_group_connect(hdp_group *group)
+{
+    struct hdpi_comm **comms = NULL;
+    struct hdpi_comm_member *tables = NULL;
+    hdp_status status = HDP_OK;
+    int32_t m;
+
+    if (group->members[0].comm)
+        return HDP_OK;
+    if (group->comm_mode == HDP_COMM_NONE)
+        return hdpi_fail(HDP_ERR_STATE,
+                         "the group was made without communication "
+                         "(HDP_COMM_NONE)");
+    comms = hdpi_alloc((size_t)group->member_count, sizeof *comms, "comms");
+    tables = hdpi_alloc((size_t)group->member_count, sizeof *tables, "comms");
+    if (!comms || !tables) {
+        status = HDP_ERR_MEMORY;
+        goto out;
+    }
+    for (m = 0; m < group->member_count; ++m)
+        hdpi_member_lend(&group->members[m], &tables[m]);
+    HDPI_TRY(hdpi_comm_open_all(comms, group->member_count,
+                                hdpi_comm_adapter(HDP_ENGINE_LOCAL), tables));
+    for (m = 0; m < group->member_count; ++m)
+        group->members[m].comm = comms[m];
+out:
+    free(comms);
+    free(tables);
+    return status;
+}
+
+hdp_status hdp_group_shrink(hdp_group **out, hdp_group *lost,
+                            int32_t *old_ranks, int32_t capacity)
+{
+    (void)old_ranks;
+    (void)capacity;
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_RETURN_IF(hdpi_group_check_any(lost));
+    return hdpi_fail(HDP_ERR_UNSUPPORTED,
+                     "shrinking a lost group comes in a later version; make a "
+                     "new group of the members that are well");
+}
+
+static hdp_status trim(struct hdpi_member *member, void *arg)
+{
+    (void)arg;
+    hdpi_member_trim(member);
+    return HDP_OK;
+}
+
+hdp_status hdp_group_trim(hdp_group *group)
+{
+    return hdpi_group_each(group, trim, NULL, 0);
+}
+
+hdp_status hdpi_group_each(hdp_group *group, hdpi_each_fn fn, void *arg,
+                           int64_t timeout_ns)
+{
+    struct hdpi_step *step;
+
+    HDPI_RETURN_IF(hdpi_step_open(&step, group, timeout_ns));
+    step->kind = HDPI_STEP_EACH;
+    step->each = fn;
+    step->each_arg = arg;
+    return hdpi_step_wait(NULL, group, hdpi_step_accept(group, step));
+}
+
+void hdp_group_destroy(hdp_group *group)
+{
+    hdp_error before;
+
+    if (!group || hdpi_process_forked() ||
+        !hdpi_object_release(&group->object, HDPI_GROUP))
+        return;
+    if (atomic_load(&group->done) != atomic_load(&group->accepted)) {
+        before = *hdpi_error();
+        (void)hdpi_fail(HDP_ERR_STATE, "the group was destroyed");
+        hdpi_group_lose(group);
+        *hdpi_error() = before;
+        (void)drained(group);
+    }
+    stop_threads(group);
+    hdpi_group_leave(group);
+}
