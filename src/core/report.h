@@ -32,7 +32,8 @@ hdp_status hdpi_report_new(hdp_report **out, int32_t count,
                            int32_t span_capacity);
 void hdpi_report_free(hdp_report *report);
 
-/** Back to what hdpi_report_new() gave, without allocating. */
+/** Back to what hdpi_report_new() gave, without allocating: alive with one
+ *  reference; the recycle hook stays. */
 void hdpi_report_clear(hdp_report *report);
 
 /** Appends a span; drops it silently when the room is full. */

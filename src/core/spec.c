@@ -387,3 +387,18 @@ void hdpi_spec_finish(struct hdpi_spec *spec)
     free(spec->asks);
     memset(spec, 0, sizeof *spec);
 }
+
+void hdpi_spec_name_devices(hdp_topology *topology)
+{
+    for (int32_t i = 0; i < topology->info.device_count; i++) {
+        struct hdpi_device_row *row = &topology->devices[i];
+        if (row->info.spec[0])
+            continue;
+        /* of `all` and of a prefix it is the device that was found */
+        struct hdpi_ask ask = row->ask;
+        ask.kind = row->info.kind;
+        ask.logical_id = row->info.logical_id;
+        ask.all = 0;
+        hdpi_spec_write(row->info.spec, sizeof row->info.spec, &ask);
+    }
+}

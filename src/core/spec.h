@@ -31,7 +31,12 @@ struct hdpi_spec {
 hdp_status hdpi_spec_parse(struct hdpi_spec *out, const char *text);
 void hdpi_spec_finish(struct hdpi_spec *spec);
 
-/** Writes one ask back in the grammar ("sim:0/fixed=500us/item=10us"): what
- *  hdp_device.spec shows. Always terminated. */
+/** Writes one ask back in the grammar ("sim:0/fixed=500us/item=10us"), in the
+ *  shortest form that reads back the same: what hdp_device.spec shows. A key
+ *  that does not fit is left out whole. Always terminated. */
 void hdpi_spec_write(char *out, size_t capacity, const struct hdpi_ask *ask);
+
+/** Gives each device that has no spec yet the item that asks for it again. The
+ *  adapters cannot: they do not know the grammar. */
+void hdpi_spec_name_devices(hdp_topology *topology);
 #endif

@@ -299,14 +299,24 @@ hdp_status hdpi_spec_read_key(struct hdpi_ask *ask, uint32_t *seen,
 struct line {
     char *text;
     size_t capacity, used;
+    int cut; /* something did not fit */
 };
 
 static void put(struct line *line, const char *text)
 {
-    if (line->used + 1 < line->capacity) {
-        hdpi_text_copy(line->text + line->used, line->capacity - line->used,
-                       text);
-        line->used += strlen(line->text + line->used);
+    if (!hdpi_text_copy(line->text + line->used, line->capacity - line->used,
+                        text))
+        line->cut = 1;
+    line->used += strlen(line->text + line->used);
+}
+
+/* Takes a key back of which only a part would stand. */
+static void settle(struct line *line, size_t before)
+{
+    if (line->cut) {
+        line->used = before;
+        line->text[before] = '\0';
+        line->cut = 0;
     }
 }
 
@@ -320,11 +330,13 @@ static void put_int(struct line *line, int64_t value)
 static void put_faults(struct line *line, const struct hdpi_ask *ask)
 {
     for (int32_t i = 0; i < ask->fault_count; i++) {
+        size_t before = line->used;
         put(line, "/fail=");
         put(line, hooks[ask->faults[i].hook]);
         put(line, ":");
         put_int(line, ask->faults[i].nth);
         put(line, ask->faults[i].lasting ? "-" : "");
+        settle(line, before);
     }
 }
 
@@ -377,6 +389,7 @@ static void put_key(struct line *line, const struct hdpi_ask *ask,
                     const struct key *key)
 {
     char text[HDPI_UNITS_TEXT_MAX] = "";
+    size_t before = line->used;
     int64_t whole;
     double real;
     if (!(key->adapters & (1 << ask->kind)) ||
@@ -400,11 +413,12 @@ static void put_key(struct line *line, const struct hdpi_ask *ask,
     else
         hdpi_write_percent(text, real);
     put(line, text);
+    settle(line, before);
 }
 
 void hdpi_spec_write(char *out, size_t capacity, const struct hdpi_ask *ask)
 {
-    struct line line = { out, capacity, 0 };
+    struct line line = { out, capacity, 0, 0 };
     if (capacity == 0)
         return;
     out[0] = '\0';
