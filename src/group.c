@@ -411,6 +411,7 @@ static hdp_status find_devices(hdp_topology **out, hdp_context *context,
         status = hdpi_fail(HDP_ERR_NOT_FOUND, "no device");
         goto out;
     }
+    hdpi_spec_name_devices(topology);
     *out = topology;
     topology = NULL;
 out:
