@@ -14,8 +14,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 bad=0
 
-# compile COMPILER SOURCE FLAGS...: with warnings, which clients may have none
-# of, but for what C99 style allows them.
+# compile COMPILER SOURCE FLAGS...: a warning is a failure.
 compile() {
     compiler=$1 source=$2
     shift 2

@@ -241,7 +241,7 @@ def check_layout(check, header, layout):
 
 
 def check_rules(check, header):
-    """What INTEROP promises of the text: fixed names, size first."""
+    """What a foreign interface relies on: one prefix, size first."""
     frozen = {"hdp_view", "hdp_span"}
     for tag, fields in header.structs.items():
         if tag not in frozen:
