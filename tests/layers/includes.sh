@@ -21,7 +21,7 @@ comm         public base comm comm-own iso system
 comm-nccl    public base comm comm-own iso system cuda nccl
 verb         public base core topology json device comm internal iso system
 kernels      public kernels iso system
-bench        public bench iso system jansson
+bench        public bench work iso system jansson
 work         public bench work kernels iso system cuda nccl blas
 baseline     public bench work iso system cuda nccl blas
 examples     public iso system
