@@ -51,6 +51,16 @@ hdp_status hdpi_context_check(const hdp_context *context)
     return hdpi_object_check(context, HDPI_CONTEXT, "context");
 }
 
+const char *const hdpi_variables[HDPI_VARIABLE_COUNT] = {
+    "HDP_DEVICES", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
+};
+
+/* secure_getenv ignores the environment when the process has raised rights. */
+const char *hdpi_variable(int32_t which)
+{
+    return secure_getenv(hdpi_variables[which]);
+}
+
 static hdp_status copy_text(char **out, const char *text, const char *what)
 {
     size_t bytes;
@@ -109,9 +119,7 @@ hdp_status hdp_context_create(hdp_context **out,
     HDPI_TRY(copy_text(&context->cublas_path, own.cublas_path, "cublas_path"));
     HDPI_TRY(copy_text(&context->nccl_path, own.nccl_path, "nccl_path"));
     HDPI_TRY(copy_text(&context->nvml_path, own.nvml_path, "nvml_path"));
-    /* The closed list of variables; secure_getenv ignores them when the
-     * process runs with raised rights. */
-    HDPI_TRY(copy_text(&context->devices, secure_getenv("HDP_DEVICES"),
+    HDPI_TRY(copy_text(&context->devices, hdpi_variable(HDPI_DEVICES),
                        "HDP_DEVICES"));
     hdpi_object_init(&context->object, HDPI_CONTEXT);
     *out = context;

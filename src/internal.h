@@ -40,6 +40,17 @@ int hdpi_process_forked(void);
  *  used: from now on a forked child is refused. */
 void hdpi_process_started(void);
 
+/* The closed list of variables that the library reads, here alone. The two of
+ * CUDA are shown, never obeyed in the driver's place. */
+enum {
+    HDPI_DEVICES = 0,
+    HDPI_CUDA_MASK = 1,
+    HDPI_CUDA_ORDER = 2,
+    HDPI_VARIABLE_COUNT = 3
+};
+extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
+const char *hdpi_variable(int32_t which);
+
 /* ---- steps ---------------------------------------------------------------- */
 
 struct hdpi_member;
