@@ -9,10 +9,11 @@
 
 #include "jsonwriter.h"
 
-int document_open(struct document *document, const char *command, int quiet)
+int document_open(struct document *document, const char *command,
+                  struct notes *notes)
 {
     memset(document, 0, sizeof *document);
-    document->quiet = quiet;
+    document->notes = notes;
     document->root = json_object();
     document->warnings = json_array();
     document->text = open_memstream(&document->text_data, &document->text_size);
@@ -38,6 +39,16 @@ void document_set(struct document *document, const char *key, json_t *value)
     json_object_set_new(document->root, key, value);
 }
 
+static void add_warning(struct document *document, const char *code,
+                        const char *text)
+{
+    json_t *warning = json_object();
+
+    json_object_set_new(warning, "code", json_string(code));
+    json_object_set_new(warning, "text", document_text_or_null(text));
+    json_array_append_new(document->warnings, warning);
+}
+
 void document_warn(struct document *document, const char *code,
                    const char *format, ...)
 {
@@ -47,10 +58,8 @@ void document_warn(struct document *document, const char *code,
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    json_array_append_new(document->warnings,
-                          json_pack("{s:s, s:s}", "code", code, "text", text));
-    if (!document->quiet)
-        fprintf(stderr, "warning: %s\n", text);
+    add_warning(document, code, text);
+    notes_line(document->notes, "warning", text);
 }
 
 static json_t *rank_or_null(int32_t value)
@@ -90,6 +99,8 @@ static json_t *error_json(const struct failure *failure)
 
 void document_finish(struct document *document, const struct failure *failure)
 {
+    for (int i = 0; i < document->notes->kept_count; ++i)
+        add_warning(document, "library", document->notes->kept[i]);
     document_set(document, "warnings", json_incref(document->warnings));
     document_set(document, "status",
                  json_string(failure_exit_name(failure->exit_code)));

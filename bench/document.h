@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "failure.h"
+#include "notes.h"
 #include "options.h"
 #include "stats.h"
 
@@ -16,17 +17,18 @@ struct document {
     FILE *text; /* the table; a memory stream */
     char *text_data;
     size_t text_size;
-    int quiet;
+    struct notes *notes;
 };
 
 /** Returns 0 when memory is short; document_close() is legal then too. */
-int document_open(struct document *document, const char *command, int quiet);
+int document_open(struct document *document, const char *command,
+                  struct notes *notes);
 void document_close(struct document *document);
 
 /** Sets a section; takes over `value` (NULL is noticed when written). */
 void document_set(struct document *document, const char *key, json_t *value);
 
-/** A warning for the document and stderr. */
+/** A warning for the document and stderr; the driving thread. */
 void document_warn(struct document *document, const char *code,
                    const char *format, ...)
     __attribute__((format(printf, 3, 4)));

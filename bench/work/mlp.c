@@ -200,10 +200,9 @@ static int32_t mlp_step(const hdp_shard *shard, void *user)
                        &shard->inputs[1], shard->items);
     if (shard->flags & HDP_SHARD_PROBE)
         return 0;
-    if (shard->share_items > 0)
-        for (int32_t bucket = 0; bucket < BUCKETS; ++bucket)
-            if (hdp_shard_all_reduce(shard, bucket) != HDP_OK)
-                return 1;
+    for (int32_t bucket = 0; bucket < BUCKETS; ++bucket)
+        if (hdp_shard_all_reduce(shard, bucket) != HDP_OK)
+            return 1;
     if (hdp_shard_join(shard) != HDP_OK)
         return 1;
     if (!mlp->held)

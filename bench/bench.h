@@ -1,0 +1,98 @@
+/* One run of the program: the options, what it found and what it hands back.
+ * Commands return an exit code, 0 or the one recorded in `failure`. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+#include <hdp/hdp.h>
+
+#include "document.h"
+#include "failure.h"
+#include "notes.h"
+#include "options.h"
+#include "work/work.h"
+
+struct bench {
+    struct options options;
+    struct failure failure;
+    struct notes notes;
+    struct document document;
+
+    hdp_context *context;
+    hdp_group *group;
+    hdp_device *devices; /* one a member */
+    int32_t members;
+    int simulated;        /* a member's time is a model's */
+    char *blas_path;      /* the library's OpenBLAS; NULL: it has none */
+    char json_path[1024]; /* where demo wants the document; empty: nowhere */
+};
+
+/* ---- session.c: the library's live objects ------------------------------- */
+
+int session_open(struct bench *bench); /* context, versions */
+
+/** Group and the `devices` section; says every slowdown in words. spec NULL:
+ *  what -d gave, or auto. */
+int session_group(struct bench *bench, const char *spec);
+void session_close(struct bench *bench);
+
+/** EXIT_OK, or the failure of the library's last call. */
+int session_try(struct bench *bench, hdp_status status);
+
+/** The program's own lack of memory. */
+int session_no_memory(struct bench *bench);
+
+/** A declared slowdown or a simulation in words; NULL: neither. */
+const char *session_slowdown(const hdp_device *device, char *text, size_t size);
+
+/** One entry of the `devices` section. */
+json_t *session_device_json(const hdp_device *device);
+
+/** A document of hdp_info(); NULL (and no failure) when there is none. */
+json_t *session_info(int32_t what);
+
+/** Monotonic nanoseconds. */
+int64_t session_now(void);
+
+/* ---- measure.c: profiles by the options ---------------------------------- */
+
+struct measure {
+    int32_t probe;
+    struct workload *workload; /* of HDP_PROBE_WORK */
+    const int64_t *items;      /* sizes; NULL: the library's choice */
+    int32_t item_count;
+    int64_t budget_ns;
+};
+
+/** A profile of the group: measured, or --profile; --save is obeyed. */
+int measure_profile(struct bench *bench, const struct measure *measure,
+                    hdp_profile **out);
+
+/** The `profile` section, from the noun's own JSON. */
+int measure_section(struct bench *bench, const hdp_profile *profile);
+
+/** The profile's table for people. */
+int measure_table(struct bench *bench, const hdp_profile *profile);
+
+/* ---- plans.c ------------------------------------------------------------- */
+
+/** The split under one rule with every option of the command line. */
+int plans_split(struct bench *bench, const hdp_profile *profile, int32_t rule,
+                int64_t total, hdp_plan **out);
+
+/** NULL when memory is short. */
+json_t *plans_json(const struct bench *bench, const hdp_plan *plan);
+
+/** Shares and reasons, a line a rank. */
+void plans_table(struct bench *bench, const hdp_plan *plan);
+
+/** Why a rank's share is what it is, in words. */
+const char *plans_reason(int32_t bound_by, int32_t state);
+
+/* ---- the commands -------------------------------------------------------- */
+
+int command_demo(struct bench *bench);
+int command_discover(struct bench *bench);
+int command_calibrate(struct bench *bench);
+int command_split(struct bench *bench);
+int command_run(struct bench *bench);
+int command_reduce(struct bench *bench);
+#endif

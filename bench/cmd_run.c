@@ -1,0 +1,169 @@
+/* run: steps of a workload under several rules, in turn, checked first. */
+#include <stdlib.h>
+
+#include "bench.h"
+#include "empty.h"
+#include "lanes.h"
+#include "results.h"
+
+enum {
+    DEFAULT_TOTAL = 4096,
+    DEFAULT_STEPS = 20,
+    DEFAULT_WARMUP = 3,
+    SIZES = 5
+};
+static const double least_efficiency = 0.90;
+
+static void choose_defaults(struct bench *bench)
+{
+    static const int32_t usual[] = { HDP_RULE_EQUAL, HDP_RULE_SINGLE,
+                                     HDP_RULE_PROPORTIONAL, HDP_RULE_FINISH };
+    struct options *options = &bench->options;
+
+    if (options->total < 0)
+        options->total = DEFAULT_TOTAL;
+    if (options->steps < 0)
+        options->steps = DEFAULT_STEPS;
+    if (options->warmup < 0)
+        options->warmup = DEFAULT_WARMUP;
+    if (options->rule_count)
+        return;
+    for (int i = bench->members > 1 ? 0 : 3; i < 4; ++i)
+        options->rules[options->rule_count++] = usual[i];
+}
+
+/* The batch's own sizes: a sixteenth to the whole. */
+static int profile_of_work(struct bench *bench, struct workload *workload,
+                           hdp_profile **out)
+{
+    int64_t items[SIZES], total = bench->options.total;
+    struct measure measure = {
+        .probe =
+            bench->options.probe < 0 ? HDP_PROBE_WORK : bench->options.probe,
+        .workload = workload,
+    };
+
+    if (measure.probe == HDP_PROBE_WORK) {
+        for (int i = SIZES - 1; i >= 0 && total > 0; --i, total /= 2)
+            items[i] = total;
+        if (items[0] > 0 && bench->options.total >= 16) {
+            measure.items = items;
+            measure.item_count = SIZES;
+        }
+    }
+    return measure_profile(bench, &measure, out);
+}
+
+static int add_lanes(struct bench *bench, const hdp_profile *profile,
+                     struct lanes *lanes)
+{
+    const struct options *options = &bench->options;
+    int code = EXIT_OK;
+
+    for (int i = 0; !code && i < options->rule_count; ++i) {
+        hdp_plan *plan = NULL;
+        code = plans_split(bench, profile, options->rules[i], options->total,
+                           &plan);
+        if (code)
+            break;
+        if (i == options->rule_count - 1 ||
+            options->rules[i] == HDP_RULE_FINISH) {
+            document_set(&bench->document, "plan", plans_json(bench, plan));
+        }
+        code = lanes_add_rule(lanes, options->rules[i], plan);
+    }
+    const struct lane *finish = lanes_rule(lanes, HDP_RULE_FINISH);
+    if (!code && finish && bench->members > 1 && options->total > 0)
+        code = lanes_add_curves(lanes, finish->plan, options->quantum);
+    return code;
+}
+
+static int show(struct bench *bench, const struct lanes *lanes,
+                const struct workload *workload)
+{
+    FILE *out = bench->document.text;
+    struct results results;
+    int code = results_of(&results, lanes, bench->options.total,
+                          bench->options.quantum);
+
+    if (!code) {
+        fprintf(out,
+                "# work %s (products by %s), %lld items, %lld rounds, "
+                "interleaved; median of the rounds\n"
+                "# time of a step: from the call to its return%s\n\n",
+                options_work_name(bench->options.work), workload->backend,
+                (long long)bench->options.total, (long long)lanes->kept,
+                bench->simulated ? ", on the model's clock" : "");
+        results_table(&results, lanes, out);
+        document_set(&bench->document, "results",
+                     results_json(&results, lanes));
+        if (results.optimum_ns > 0) {
+            document_set(&bench->document, "curves",
+                         results_curves_json(lanes));
+            json_t *best = json_object();
+            json_object_set_new(best, "shares",
+                                document_ints(results.optimum, lanes->members));
+            json_object_set_new(best, "step_ns",
+                                document_ns(results.optimum_ns));
+            document_set(&bench->document, "optimum", best);
+        }
+        if (bench->options.strict && results.efficiency > 0 &&
+            results.efficiency < least_efficiency)
+            code = failure_own(&bench->failure, EXIT_CHECK, HDP_OK,
+                               "finish reaches %.3f of the optimum, at least "
+                               "%.2f is asked",
+                               results.efficiency, least_efficiency);
+    }
+    results_close(&results);
+    return code;
+}
+
+static int run_rules(struct bench *bench, struct workload *workload)
+{
+    struct lanes *lanes = calloc(1, sizeof *lanes);
+    hdp_profile *profile = NULL;
+
+    if (!lanes)
+        return session_no_memory(bench);
+    lanes_open(lanes, bench);
+    int code = profile_of_work(bench, workload, &profile);
+    if (!code)
+        code = measure_section(bench, profile);
+    if (!code)
+        code = add_lanes(bench, profile, lanes);
+    if (!code)
+        code = lanes_check(lanes, workload);
+    if (!code)
+        code = lanes_run(lanes, &workload->work, bench->options.warmup,
+                         bench->options.steps, "run");
+    if (!code)
+        code = show(bench, lanes, workload);
+    lanes_close(lanes);
+    free(lanes);
+    hdp_profile_destroy(profile);
+    return code;
+}
+
+int command_run(struct bench *bench)
+{
+    struct workload_spec spec = { .kind = bench->options.work,
+                                  .seed = (uint64_t)bench->options.seed };
+    int64_t steps = bench->options.steps;
+
+    fprintf(bench->document.text, "# hdp_bench %s run\n", hdp_version());
+    int code = session_group(bench, NULL);
+    if (code)
+        return code;
+    choose_defaults(bench);
+    if (spec.kind == WORK_EMPTY && !bench->simulated)
+        return empty_measure(bench, steps);
+    spec.members = bench->members;
+    spec.blas_path = bench->blas_path;
+    spec.capacity = bench->options.total;
+    struct workload *workload = workload_create(&spec);
+    if (!workload)
+        return session_no_memory(bench);
+    code = run_rules(bench, workload);
+    workload_destroy(workload);
+    return code;
+}

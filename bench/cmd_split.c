@@ -1,0 +1,103 @@
+/* split: plans only, and how long making one takes. */
+#include <stdlib.h>
+
+#include "bench.h"
+#include "table.h"
+
+enum { CALLS = 1000 }; /* of one batch; the clock is read around a batch */
+static const double limit_ns = 2000;
+
+static int time_split(struct bench *bench, const hdp_profile *profile,
+                      int32_t rule)
+{
+    int64_t batches = bench->options.batches;
+    double *samples = calloc((size_t)batches, sizeof *samples);
+    hdp_plan *plan = NULL;
+    struct stats stats;
+    int code = samples ? EXIT_OK : session_no_memory(bench);
+
+    for (int64_t b = -1; !code && b < batches; ++b) { /* -1: warm-up */
+        int64_t start_ns = session_now();
+        for (int i = 0; !code && i < CALLS; ++i) {
+            code =
+                plans_split(bench, profile, rule, bench->options.total, &plan);
+            hdp_plan_destroy(plan);
+            plan = NULL;
+        }
+        if (b >= 0)
+            samples[b] = (double)(session_now() - start_ns) / CALLS;
+        notes_progress(&bench->notes, "split", b + 1, batches);
+    }
+    if (!code && stats_of(&stats, samples, (size_t)batches)) {
+        json_t *json = json_object();
+        json_object_set_new(json, "calls_a_batch", json_integer(CALLS));
+        json_object_set_new(json, "median_ns", document_real(stats.median));
+        json_object_set_new(json, "mad_ns", document_real(stats.mad));
+        json_object_set_new(json, "limit_ns", document_real(limit_ns));
+        json_object_set_new(json, "samples_ns",
+                            document_reals(samples, (int)batches));
+        document_set(&bench->document, "split_bench", json);
+        fprintf(bench->document.text,
+                "\none split and its release: median %.0f ns, MAD %.0f ns, "
+                "%lld batches of %d\n",
+                stats.median, stats.mad, (long long)batches, CALLS);
+        if (bench->options.strict && stats.median > limit_ns)
+            code = failure_own(&bench->failure, EXIT_CHECK, HDP_OK,
+                               "a split takes %.0f ns, the limit is %.0f ns",
+                               stats.median, limit_ns);
+    }
+    free(samples);
+    return code;
+}
+
+static int show_rules(struct bench *bench, const hdp_profile *profile)
+{
+    json_t *plans = json_array();
+    int code = EXIT_OK;
+
+    for (int i = 0; !code && i < bench->options.rule_count; ++i) {
+        hdp_plan *plan = NULL;
+        code = plans_split(bench, profile, bench->options.rules[i],
+                           bench->options.total, &plan);
+        if (!code) {
+            json_array_append_new(plans, plans_json(bench, plan));
+            plans_table(bench, plan);
+        }
+        hdp_plan_destroy(plan);
+    }
+    if (json_array_size(plans) > 0)
+        document_set(&bench->document, "plan",
+                     json_incref(json_array_get(plans, 0)));
+    if (json_array_size(plans) > 1)
+        document_set(&bench->document, "plans", json_incref(plans));
+    json_decref(plans);
+    return code;
+}
+
+int command_split(struct bench *bench)
+{
+    struct options *options = &bench->options;
+    struct measure measure = { .probe = HDP_PROBE_GEMM };
+    hdp_profile *profile = NULL;
+    int code;
+
+    if (options->total < 0)
+        return failure_usage(&bench->failure, "-N", 0,
+                             "split needs -N, the items to divide");
+    if (options->rule_count == 0)
+        options->rules[options->rule_count++] = HDP_RULE_FINISH;
+    fprintf(bench->document.text, "# hdp_bench %s split\n", hdp_version());
+    /* A saved profile alone is enough: the devices may be elsewhere. */
+    if (!options->profile || options->spec[0])
+        if ((code = session_group(bench, NULL)))
+            return code;
+    code = measure_profile(bench, &measure, &profile);
+    if (!code)
+        code = measure_section(bench, profile);
+    if (!code)
+        code = show_rules(bench, profile);
+    if (!code && options->batches > 0)
+        code = time_split(bench, profile, options->rules[0]);
+    hdp_profile_destroy(profile);
+    return code;
+}

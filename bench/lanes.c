@@ -1,0 +1,278 @@
+/* Rounds of lanes. Step times come from this program's own clock; where a
+ * member is simulated, from the model's clock in the library's report. */
+#include "lanes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void lanes_open(struct lanes *lanes, struct bench *bench)
+{
+    memset(lanes, 0, sizeof *lanes);
+    lanes->bench = bench;
+    lanes->members = bench->members;
+}
+
+void lanes_close(struct lanes *lanes)
+{
+    for (int i = 0; i < lanes->count; ++i) {
+        hdp_plan_destroy(lanes->lane[i].plan);
+        free(lanes->lane[i].step_ns);
+        free(lanes->lane[i].member_ns);
+    }
+    lanes->count = 0;
+}
+
+static int add(struct lanes *lanes, hdp_plan *plan, struct lane **out)
+{
+    hdp_plan_info info;
+
+    if (lanes->count == LANES_MAX) {
+        hdp_plan_destroy(plan);
+        return failure_own(&lanes->bench->failure, EXIT_USAGE, HDP_ERR_ARGUMENT,
+                           "too many members to measure each one's curve");
+    }
+    struct lane *lane = &lanes->lane[lanes->count++];
+    memset(lane, 0, sizeof *lane);
+    lane->plan = plan;
+    lane->rule = lane->curve_member = -1;
+    hdp_options_init(&info, sizeof info);
+    int code = session_try(lanes->bench, hdp_plan_get(&info, plan));
+    if (code)
+        return code;
+    lane->items = info.items;
+    lane->total = info.total;
+    *out = lane;
+    return EXIT_OK;
+}
+
+int lanes_add_rule(struct lanes *lanes, int32_t rule, hdp_plan *plan)
+{
+    struct lane *lane;
+    int code = add(lanes, plan, &lane);
+
+    if (!code) {
+        lane->rule = rule;
+        snprintf(lane->name, sizeof lane->name, "%s", options_rule_name(rule));
+    }
+    return code;
+}
+
+static int add_point(struct lanes *lanes, int32_t member, int64_t items)
+{
+    int64_t *shares = calloc((size_t)lanes->members, sizeof *shares);
+    hdp_plan *plan = NULL;
+    struct lane *lane;
+
+    if (!shares)
+        return session_no_memory(lanes->bench);
+    shares[member] = items;
+    int code = session_try(lanes->bench,
+                           hdp_plan_create(&plan, shares, lanes->members));
+    free(shares);
+    if (!code)
+        code = add(lanes, plan, &lane);
+    if (!code) {
+        lane->curve_member = member;
+        snprintf(lane->name, sizeof lane->name, "member %d alone", (int)member);
+    }
+    return code;
+}
+
+int lanes_add_curves(struct lanes *lanes, const hdp_plan *plan, int64_t quantum)
+{
+    static const double around[LANE_CURVE_POINTS] = { 0.75, 0.9, 1.0, 1.1,
+                                                      1.25 };
+    hdp_plan_info info;
+
+    hdp_options_init(&info, sizeof info);
+    int code = session_try(lanes->bench, hdp_plan_get(&info, plan));
+    if (quantum < 1)
+        quantum = 1;
+    for (int32_t m = 0; !code && m < lanes->members; ++m) {
+        /* A member without a share is looked at where a small one would be. */
+        int64_t share = info.items[m], last = 0;
+        if (share <= 0)
+            share = info.total / (8 * lanes->members);
+        for (int i = 0; !code && i < LANE_CURVE_POINTS; ++i) {
+            int64_t items = (int64_t)((double)share * around[i]);
+            items = (items + quantum / 2) / quantum * quantum;
+            items = items < last + quantum ? last + quantum : items;
+            if (items > info.total)
+                break;
+            code = add_point(lanes, m, items);
+            last = items;
+        }
+    }
+    return code;
+}
+
+int64_t lanes_largest_total(const struct lanes *lanes)
+{
+    int64_t largest = 0;
+
+    for (int i = 0; i < lanes->count; ++i)
+        if (lanes->lane[i].total > largest)
+            largest = lanes->lane[i].total;
+    return largest;
+}
+
+static int grow(struct lanes *lanes, int64_t rounds)
+{
+    size_t capacity = (size_t)(lanes->kept + rounds);
+
+    for (int i = 0; i < lanes->count; ++i) {
+        struct lane *lane = &lanes->lane[i];
+        double *steps = realloc(lane->step_ns, capacity * sizeof *steps);
+        if (!steps)
+            return session_no_memory(lanes->bench);
+        lane->step_ns = steps;
+        double *members =
+            realloc(lane->member_ns,
+                    capacity * (size_t)lanes->members * sizeof *members);
+        if (!members)
+            return session_no_memory(lanes->bench);
+        lane->member_ns = members;
+    }
+    lanes->capacity = (int64_t)capacity;
+    return EXIT_OK;
+}
+
+/* One step; round < 0: not kept. */
+static int step(struct lanes *lanes, const struct lane *lane,
+                const hdp_work *work, int64_t round)
+{
+    struct bench *bench = lanes->bench;
+    hdp_report *report = NULL;
+    hdp_report_info info;
+
+    hdp_options_init(&info, sizeof info);
+    int64_t start_ns = session_now();
+    int code =
+        session_try(bench, hdp_run(&report, bench->group, lane->plan, work));
+    int64_t took_ns = session_now() - start_ns;
+    if (!code)
+        code = session_try(bench, hdp_report_get(&info, report));
+    if (!code && round >= 0) {
+        lane->step_ns[round] =
+            (double)(bench->simulated ? info.step_ns : took_ns);
+        for (int m = 0; m < lanes->members; ++m)
+            lane->member_ns[round * lanes->members + m] =
+                info.compute_ns[m] < 0 ? 0 : (double)info.compute_ns[m];
+    }
+    hdp_report_destroy(report);
+    return code;
+}
+
+int lanes_step(struct lanes *lanes, const struct lane *lane,
+               const hdp_work *work)
+{
+    return step(lanes, lane, work, -1);
+}
+
+int lanes_run(struct lanes *lanes, const hdp_work *work, int64_t warmup,
+              int64_t rounds, const char *phase)
+{
+    int code = grow(lanes, rounds);
+
+    for (int64_t r = -warmup; !code && r < rounds; ++r) {
+        int64_t slot = r < 0 ? -1 : lanes->kept;
+        /* Each round starts one lane further: none is always the first. */
+        for (int i = 0; !code && i < lanes->count; ++i) {
+            int64_t at = (i + r + warmup) % lanes->count;
+            code = step(lanes, &lanes->lane[at], work, slot);
+        }
+        lanes->kept += r >= 0 && !code;
+        if (r >= 0)
+            notes_progress(&lanes->bench->notes, phase, r + 1, rounds);
+    }
+    return code;
+}
+
+void lanes_clear(struct lanes *lanes)
+{
+    lanes->kept = 0;
+}
+
+const struct lane *lanes_rule(const struct lanes *lanes, int32_t rule)
+{
+    for (int i = 0; i < lanes->count; ++i)
+        if (lanes->lane[i].rule == rule)
+            return &lanes->lane[i];
+    return NULL;
+}
+
+double lanes_median(const struct lanes *lanes, const struct lane *lane)
+{
+    struct stats stats;
+
+    stats_of(&stats, lane->step_ns, (size_t)lanes->kept);
+    return stats.median;
+}
+
+double lanes_member_median(const struct lanes *lanes, const struct lane *lane,
+                           int32_t member)
+{
+    double *values = calloc((size_t)lanes->kept + 1, sizeof *values);
+    double median = 0;
+
+    for (int64_t r = 0; values && r < lanes->kept; ++r)
+        values[r] = lane->member_ns[r * lanes->members + member];
+    if (values)
+        median = stats_median(values, (size_t)lanes->kept);
+    free(values);
+    return median;
+}
+
+void lanes_curves(const struct lanes *lanes, struct curve *out)
+{
+    memset(out, 0, (size_t)lanes->members * sizeof *out);
+    for (int i = 0; i < lanes->count; ++i) {
+        const struct lane *lane = &lanes->lane[i];
+        if (lane->curve_member < 0)
+            continue;
+        struct curve *curve = &out[lane->curve_member];
+        curve->items[curve->count] = lane->total;
+        curve->ns[curve->count++] = lanes_median(lanes, lane);
+    }
+}
+
+int lanes_check(struct lanes *lanes, struct workload *workload)
+{
+    struct bench *bench = lanes->bench;
+    struct workload_check check, worst = { .ok = 1 };
+    json_t *json = json_object(), *rules = json_object();
+    const char *failed = NULL;
+    int code = EXIT_OK;
+
+    workload->ops->hold(workload, 1);
+    for (int i = 0; !code && i < lanes->count; ++i) {
+        struct lane *lane = &lanes->lane[i];
+        if (lane->rule < 0)
+            continue;
+        if ((code = lanes_step(lanes, lane, &workload->work)))
+            break;
+        workload->ops->check(workload, lane->total, &check);
+        json_object_set_new(rules, lane->name,
+                            document_real(check.max_rel_error));
+        if (!check.ok && !failed)
+            failed = lane->name;
+        if (!worst.against || !(check.max_rel_error <= worst.max_rel_error))
+            worst = check;
+    }
+    workload->ops->hold(workload, 0);
+    json_object_set_new(json, "ok", json_boolean(!code && !failed));
+    json_object_set_new(json, "max_rel_error",
+                        document_real(worst.max_rel_error));
+    json_object_set_new(json, "tolerance", document_real(worst.tolerance));
+    json_object_set_new(json, "against", document_text_or_null(worst.against));
+    json_object_set_new(json, "rules", rules);
+    document_set(&bench->document, "check", json);
+    if (!code && failed)
+        code = failure_own(&bench->failure, EXIT_CHECK, HDP_OK,
+                           "results under rule %s differ from %s: %.3g, "
+                           "tolerance %.3g",
+                           failed, worst.against, worst.max_rel_error,
+                           worst.tolerance);
+    return code;
+}

@@ -1,0 +1,182 @@
+/* hdp_bench: the library's verbs on the command line. Reads the options, runs
+ * one command, hands out one document. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+/* A closed descriptor would be given to the next file that is opened, and
+ * messages would end up inside it. */
+static void keep_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; ++fd)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            int null = open("/dev/null", fd ? O_WRONLY : O_RDONLY);
+            if (null >= 0 && null != fd) {
+                dup2(null, fd);
+                close(null);
+            }
+        }
+}
+
+static int run_command(struct bench *bench)
+{
+    static int (*const commands[COMMAND_COUNT])(struct bench *) = {
+        [COMMAND_DEMO] = command_demo,
+        [COMMAND_DISCOVER] = command_discover,
+        [COMMAND_CALIBRATE] = command_calibrate,
+        [COMMAND_SPLIT] = command_split,
+        [COMMAND_RUN] = command_run,
+        [COMMAND_REDUCE] = command_reduce,
+    };
+    int code = session_open(bench);
+
+    if (!code)
+        code = commands[bench->options.command](bench);
+    session_close(bench);
+    return code;
+}
+
+static void put_started(struct document *document)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm utc;
+
+    if (gmtime_r(&now, &utc) &&
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc))
+        document_set(document, "started", json_string(text));
+}
+
+/* Only the known names, and no host name. */
+static void put_environment(struct document *document)
+{
+    static const char *const names[] = {
+        "HDP_DEVICES",      "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+        "NCCL_P2P_DISABLE", "NCCL_DEBUG",
+    };
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        const char *value = getenv(names[i]);
+        if (value)
+            json_object_set_new(json, names[i], document_text_or_null(value));
+    }
+    document_set(document, "environment", json);
+}
+
+static int out_format(const char *path)
+{
+    const char *suffix = strrchr(path, '.');
+
+    if (suffix && strcmp(suffix, ".json") == 0)
+        return FORMAT_JSON;
+    if (suffix && strcmp(suffix, ".txt") == 0)
+        return FORMAT_TABLE;
+    return -1;
+}
+
+/* Refused before hours of measuring, not after. demo's --out is a folder. */
+static int check_out(struct bench *bench)
+{
+    const struct options *options = &bench->options;
+
+    if (options->command == COMMAND_DEMO && options->out_count > 1)
+        return failure_usage(&bench->failure, "--out", 0,
+                             "--out: demo writes into one folder");
+    for (int i = 0; i < options->out_count; ++i)
+        if (options->command != COMMAND_DEMO && out_format(options->out[i]) < 0)
+            return failure_usage(&bench->failure, "--out", 0,
+                                 "--out '%.64s': ends neither in .json nor in "
+                                 ".txt; other formats are not in this version "
+                                 "yet",
+                                 options->out[i]);
+    return EXIT_OK;
+}
+
+static void write_files(struct bench *bench)
+{
+    if (bench->json_path[0] &&
+        !document_write_file(&bench->document, FORMAT_JSON, bench->json_path))
+        failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
+                    "%.128s: %s", bench->json_path, strerror(errno));
+    if (bench->options.command == COMMAND_DEMO)
+        return;
+    for (int i = 0; i < bench->options.out_count; ++i) {
+        const char *path = bench->options.out[i];
+        if (!document_write_file(&bench->document, out_format(path), path))
+            failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
+                        "%.128s: %s", path, strerror(errno));
+    }
+}
+
+static void say_failure(struct bench *bench, int json)
+{
+    const struct failure *failure = &bench->failure;
+
+    if (json && bench->options.quiet)
+        return;
+    notes_error(&bench->notes, failure->error.text);
+}
+
+/* Hands out the document; a failure to write it is a failure too. */
+static int deliver(struct bench *bench, int json)
+{
+    int had_failed = bench->failure.exit_code;
+
+    if (had_failed)
+        say_failure(bench, json);
+    document_finish(&bench->document, &bench->failure);
+    if (had_failed == EXIT_OK || had_failed == EXIT_CHECK)
+        write_files(bench);
+    if (!document_write(&bench->document, json ? FORMAT_JSON : FORMAT_TABLE,
+                        stdout))
+        failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
+                    "stdout: %s", strerror(errno));
+    if (bench->failure.exit_code && !had_failed)
+        say_failure(bench, json);
+    return bench->failure.exit_code;
+}
+
+static int answer_question(const struct options *options)
+{
+    if (options->command == COMMAND_HELP)
+        options_help(stdout, options->help_for);
+    else
+        printf("hdp_bench %s\n", hdp_version());
+    return fflush(stdout) == 0 ? EXIT_OK : EXIT_ENVIRONMENT;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench; /* large, and zero from the start */
+
+    keep_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write */
+    options_read(&bench.options, argc, argv, &bench.failure);
+    int json = options_want_json(argc, argv);
+    if (!bench.failure.exit_code && (bench.options.command == COMMAND_HELP ||
+                                     bench.options.command == COMMAND_VERSION))
+        return answer_question(&bench.options);
+
+    notes_open(&bench.notes, &bench.options);
+    if (!document_open(&bench.document,
+                       options_command_name(bench.options.command),
+                       &bench.notes)) {
+        fputs("hdp_bench: out of memory\n", stderr);
+        return EXIT_RUNTIME;
+    }
+    put_started(&bench.document);
+    put_environment(&bench.document);
+    if (!bench.failure.exit_code && !check_out(&bench))
+        run_command(&bench);
+    int code = deliver(&bench, json);
+    document_close(&bench.document);
+    notes_close(&bench.notes);
+    return code;
+}

@@ -1,0 +1,153 @@
+/* Profiles: measured or from a file, saved where asked, shown. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "table.h"
+
+static int calibrate(struct bench *bench, const struct measure *measure,
+                     hdp_profile **out)
+{
+    const struct options *from = &bench->options;
+    hdp_calibrate_options options;
+
+    hdp_options_init(&options, sizeof options);
+    options.dtype = from->dtype < 0 ? 0 : from->dtype + 1;
+    options.probe = measure->probe;
+    options.items = measure->items;
+    options.item_count = measure->item_count;
+    options.budget_ns = from->budget_ns ? from->budget_ns : measure->budget_ns;
+    if (measure->probe == HDP_PROBE_WORK)
+        options.work = &measure->workload->work;
+    notes_progress(&bench->notes, "calibrate", 0, 1);
+    int code = session_try(bench, hdp_calibrate(out, bench->group, &options));
+    notes_progress(&bench->notes, "calibrate", 1, 1);
+    return code;
+}
+
+static int load(struct bench *bench, hdp_profile **out)
+{
+    hdp_profile *all = NULL;
+    int code =
+        session_try(bench, hdp_profile_load(&all, bench->options.profile));
+
+    if (!code && bench->group) {
+        code = session_try(bench, hdp_profile_select(out, all, bench->group));
+    } else {
+        *out = all;
+        all = NULL;
+    }
+    hdp_profile_destroy(all);
+    return code;
+}
+
+int measure_profile(struct bench *bench, const struct measure *measure,
+                    hdp_profile **out)
+{
+    int code = bench->options.profile ? load(bench, out)
+                                      : calibrate(bench, measure, out);
+
+    if (!code && bench->options.save)
+        code = session_try(bench, hdp_profile_save(*out, bench->options.save));
+    return code;
+}
+
+/* The noun's own JSON is the section; only the spec of each member is ours. */
+int measure_section(struct bench *bench, const hdp_profile *profile)
+{
+    size_t needed = 0;
+    json_t *json = NULL, *members;
+
+    hdp_profile_to_json(profile, NULL, 0, &needed);
+    char *text = malloc(needed + 1);
+    if (!text)
+        return session_no_memory(bench);
+    int code = session_try(
+        bench, hdp_profile_to_json(profile, text, needed + 1, &needed));
+    if (!code)
+        json = json_loads(text, 0, NULL);
+    free(text);
+    members = json_object_get(json, "members");
+    for (size_t i = 0; i < json_array_size(members); ++i)
+        json_object_set_new(json_array_get(members, i), "spec",
+                            i < (size_t)bench->members
+                                ? document_text_or_null(bench->devices[i].spec)
+                                : json_null());
+    json_object_del(json, "schema");
+    json_object_del(json, "schema_version");
+    if (json)
+        document_set(&bench->document, "profile", json);
+    return code;
+}
+
+static const char *rate_text(char *buffer, size_t size, const json_t *member)
+{
+    double flops = json_number_value(json_object_get(member, "rate_flops"));
+    double items = json_number_value(json_object_get(member, "rate"));
+
+    if (flops > 0)
+        snprintf(buffer, size, "%.2f GFLOP/s", flops / 1e9);
+    else if (items > 0)
+        snprintf(buffer, size, "%.4g items/s", items);
+    else
+        snprintf(buffer, size, "-");
+    return buffer;
+}
+
+static const char *slow_words(struct bench *bench, size_t member, char *buffer,
+                              size_t size)
+{
+    const char *text = NULL;
+
+    if (member < (size_t)bench->members)
+        text = session_slowdown(&bench->devices[member], buffer, size);
+    return text ? text : "";
+}
+
+int measure_table(struct bench *bench, const hdp_profile *profile)
+{
+    static const char *const titles[] = { "member", "device", "rate", "ratio",
+                                          "spread", "note",   NULL };
+    static const char *const ended[] = { "the samples agreed",
+                                         "the budget was used up",
+                                         "given, not measured" };
+    FILE *out = bench->document.text;
+    json_t *section = json_object_get(bench->document.root, "profile");
+    json_t *members = json_object_get(section, "members");
+    struct table table;
+    hdp_profile_info info;
+    char rate[32], words[TABLE_CELL_MAX], time[24];
+
+    hdp_options_init(&info, sizeof info);
+    int code = session_try(bench, hdp_profile_get(&info, profile));
+    if (code)
+        return code;
+    fprintf(out, "\nprobe %s, %s (products gather in %s)\n\n",
+            options_probe_name(info.probe), options_dtype_name(info.dtype),
+            options_dtype_name(info.compute));
+    table_open(&table, "rlrrrl", titles);
+    for (size_t i = 0; i < json_array_size(members); ++i) {
+        json_t *member = json_array_get(members, i);
+        json_t *ratio = json_object_get(member, "ratio");
+        table_cell(&table, "%zu", i);
+        table_cell(&table, "%s",
+                   i < (size_t)bench->members ? bench->devices[i].spec : "-");
+        table_cell(&table, "%s", rate_text(rate, sizeof rate, member));
+        if (json_is_number(ratio))
+            table_cell(&table, "%.4f", json_number_value(ratio));
+        else
+            table_cell(&table, "-");
+        table_cell(&table, "%.2f %%",
+                   100 * json_number_value(json_object_get(member, "spread")));
+        table_cell(&table, "%s", slow_words(bench, i, words, sizeof words));
+    }
+    table_close(&table, out);
+    fprintf(out, "\nmeasured for %s", table_ns(time, (double)info.elapsed_ns));
+    fprintf(out, " after %s of warm-up; ended because %s%s\n",
+            table_ns(time, (double)info.warmup_ns),
+            info.ended_by >= 0 && info.ended_by <= HDP_ENDED_GIVEN
+                ? ended[info.ended_by]
+                : "?",
+            info.drifting ? "; clocks were still drifting" : "");
+    return EXIT_OK;
+}

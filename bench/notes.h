@@ -1,0 +1,36 @@
+/* What goes to stderr: progress, warnings and the library's log, one line at a
+ * time from any thread. */
+#ifndef BENCH_NOTES_H
+#define BENCH_NOTES_H
+#include <pthread.h>
+#include <stdint.h>
+
+#include "options.h"
+
+enum { NOTES_KEPT_MAX = 32 };
+
+struct notes {
+    pthread_mutex_t lock;
+    int progress; /* PROGRESS_NEVER, _ALWAYS, _JSONL; _AUTO: on one line */
+    int quiet, verbose;
+    int line_open;              /* a progress line waits for its end */
+    char *kept[NOTES_KEPT_MAX]; /* the library's warnings, for the document */
+    int kept_count;
+};
+
+void notes_open(struct notes *notes, const struct options *options);
+void notes_close(struct notes *notes);
+
+/** How far a phase has come. */
+void notes_progress(struct notes *notes, const char *phase, int64_t done,
+                    int64_t total);
+
+/** A line of the library's log, from any thread; a warning is kept too. */
+void notes_log(struct notes *notes, int32_t level, const char *line);
+
+/** The one line that says why the program failed; also when quiet. */
+void notes_error(struct notes *notes, const char *text);
+
+/** One line with a prefix, "warning" or "log"; nothing when quiet. */
+void notes_line(struct notes *notes, const char *prefix, const char *text);
+#endif

@@ -1,0 +1,175 @@
+/* Plans: asked for with the command line's options, shown with their reasons. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "table.h"
+
+static const char *const states[] = { "active", "empty", "benched" };
+static const char *const bounds[] = { "speed", "memory", "quantum", "min",
+                                      "max",   "link",   "dtype",   "dropped" };
+
+static const char *state_name(int32_t state)
+{
+    return state >= 0 && state <= HDP_BENCHED ? states[state] : "?";
+}
+
+static const char *bound_name(int32_t bound)
+{
+    return bound >= 0 && bound <= HDP_BOUND_DROPPED ? bounds[bound] : "?";
+}
+
+const char *plans_reason(int32_t bound_by, int32_t state)
+{
+    static const char *const reasons[] = {
+        [HDP_BOUND_SPEED] = "as much as it can do while the others work",
+        [HDP_BOUND_MEMORY] = "as much as its memory holds",
+        [HDP_BOUND_QUANTUM] = "the nearest multiple of the quantum",
+        [HDP_BOUND_MIN] = "its minimum, though the step gets longer",
+        [HDP_BOUND_MAX] = "its maximum",
+        [HDP_BOUND_LINK] = "as much as its link can carry in that time",
+        [HDP_BOUND_DTYPE] = "nothing: it cannot compute this type",
+        [HDP_BOUND_DROPPED] = "nothing: any share would lengthen the step",
+    };
+
+    if (state == HDP_BENCHED)
+        return "nothing, and left out of the reduce as well";
+    return bound_by >= 0 && bound_by <= HDP_BOUND_DROPPED ? reasons[bound_by]
+                                                          : "?";
+}
+
+int plans_split(struct bench *bench, const hdp_profile *profile, int32_t rule,
+                int64_t total, hdp_plan **out)
+{
+    const struct options *from = &bench->options;
+    hdp_profile_info info;
+    hdp_split_options split;
+
+    hdp_options_init(&info, sizeof info);
+    int code = session_try(bench, hdp_profile_get(&info, profile));
+    if (code)
+        return code;
+    hdp_options_init(&split, sizeof split);
+    split.rule = rule;
+    split.quantum = from->quantum;
+    split.item_bytes = from->item_bytes;
+    split.fixed_bytes = from->fixed_bytes;
+    split.keep_free_bytes = from->keep_free_bytes;
+    split.in_bytes = from->in_bytes;
+    split.out_bytes = from->out_bytes;
+    split.reduce_bytes = from->reduce_bytes;
+    split.overlap = from->overlap > 0;
+    split.may_bench = from->bench_members > 0;
+    if (rule == HDP_RULE_MANUAL) {
+        if (from->ratio_count != info.member_count)
+            return failure_usage(&bench->failure, "--rule", 0,
+                                 "--rule manual: %d ratios for %d members",
+                                 from->ratio_count, (int)info.member_count);
+        split.ratios = from->ratios;
+    }
+    return session_try(bench, hdp_split(out, profile, total, &split));
+}
+
+static json_t *names_json(const int32_t *values, int32_t count,
+                          const char *(*name)(int32_t))
+{
+    json_t *array = json_array();
+
+    for (int32_t i = 0; i < count; ++i)
+        json_array_append_new(array, json_string(name(values[i])));
+    return array;
+}
+
+json_t *plans_json(const struct bench *bench, const hdp_plan *plan)
+{
+    const struct options *from = &bench->options;
+    hdp_plan_info info;
+    json_t *json = json_object(), *why = json_array();
+
+    hdp_options_init(&info, sizeof info);
+    if (hdp_plan_get(&info, plan) != HDP_OK)
+        return json;
+    int count = info.rank_count;
+    json_object_set_new(json, "rule",
+                        json_string(options_rule_name(info.rule)));
+    json_object_set_new(json, "total", json_integer(info.total));
+    json_object_set_new(json, "quantum", json_integer(info.quantum));
+    json_object_set_new(json, "asked",
+                        info.rule == HDP_RULE_MANUAL && from->ratio_count
+                            ? document_reals(from->ratios, from->ratio_count)
+                            : json_null());
+    json_object_set_new(json, "shares", document_ints(info.items, count));
+    json_object_set_new(json, "offsets", document_ints(info.offsets, count));
+    json_object_set_new(json, "weights", document_reals(info.weights, count));
+    json_object_set_new(json, "rank_ns",
+                        document_ints(info.predicted_ns, count));
+    json_object_set_new(json, "predicted_ns", json_integer(info.step_ns));
+    json_object_set_new(json, "lower_bound_ns",
+                        json_integer(info.lower_bound_ns));
+    json_object_set_new(json, "gap", document_real(info.gap));
+    json_object_set_new(json, "state",
+                        names_json(info.state, count, state_name));
+    json_object_set_new(json, "bound_by",
+                        names_json(info.bound_by, count, bound_name));
+    for (int i = 0; i < count; ++i)
+        json_array_append_new(
+            why, json_string(plans_reason(info.bound_by[i], info.state[i])));
+    json_object_set_new(json, "why", why);
+    json_object_set_new(json, "equal_ns",
+                        info.equal_ns < 0 ? json_null()
+                                          : json_integer(info.equal_ns));
+    json_object_set_new(json, "best_single_ns",
+                        info.best_single_ns < 0
+                            ? json_null()
+                            : json_integer(info.best_single_ns));
+    return json;
+}
+
+static void compare_line(FILE *out, const char *what, int64_t ns,
+                         int64_t step_ns)
+{
+    char time[24];
+
+    if (ns < 0) {
+        fprintf(out, "%-12s does not fit\n", what);
+        return;
+    }
+    fprintf(out, "%-12s %s", what, table_ns(time, (double)ns));
+    if (step_ns > 0)
+        fprintf(out, ", %.2f x the time", (double)ns / (double)step_ns);
+    fputc('\n', out);
+}
+
+void plans_table(struct bench *bench, const hdp_plan *plan)
+{
+    static const char *const titles[] = { "rank", "device", "items", "share",
+                                          "from", "takes",  "why",   NULL };
+    FILE *out = bench->document.text;
+    struct table table;
+    hdp_plan_info info;
+    char time[24];
+
+    hdp_options_init(&info, sizeof info);
+    if (hdp_plan_get(&info, plan) != HDP_OK)
+        return;
+    fprintf(out, "\nrule %s: %lld items, quantum %lld\n\n",
+            options_rule_name(info.rule), (long long)info.total,
+            (long long)info.quantum);
+    table_open(&table, "rlrrrrl", titles);
+    for (int i = 0; i < info.rank_count; ++i) {
+        table_cell(&table, "%d", i);
+        table_cell(&table, "%s",
+                   i < bench->members ? bench->devices[i].spec : "-");
+        table_cell(&table, "%lld", (long long)info.items[i]);
+        table_cell(&table, "%.2f %%", 100 * info.weights[i]);
+        table_cell(&table, "%lld", (long long)info.offsets[i]);
+        table_cell(&table, "%s", table_ns(time, (double)info.predicted_ns[i]));
+        table_cell(&table, "%s", plans_reason(info.bound_by[i], info.state[i]));
+    }
+    table_close(&table, out);
+    fprintf(out, "\n%-12s %s", "step", table_ns(time, (double)info.step_ns));
+    fprintf(out, " predicted; lower bound %s, gap %.3g\n",
+            table_ns(time, (double)info.lower_bound_ns), info.gap);
+    compare_line(out, "equal", info.equal_ns, info.step_ns);
+    compare_line(out, "best single", info.best_single_ns, info.step_ns);
+}

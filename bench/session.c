@@ -1,0 +1,204 @@
+/* The library's live objects of one run, and what they say about themselves. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+
+int64_t session_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int session_try(struct bench *bench, hdp_status status)
+{
+    return failure_library(&bench->failure, status);
+}
+
+int session_no_memory(struct bench *bench)
+{
+    return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
+                       "out of memory");
+}
+
+static void log_line(int32_t level, const char *line, void *user)
+{
+    notes_log(user, level, line);
+}
+
+json_t *session_info(int32_t what)
+{
+    size_t needed = 0;
+    json_t *json = NULL;
+
+    hdp_info(what, NULL, 0, &needed);
+    if (!needed)
+        return NULL;
+    char *text = malloc(needed + 1);
+    if (text && hdp_info(what, text, needed + 1, &needed) == HDP_OK)
+        json = json_loads(text, 0, NULL);
+    free(text);
+    return json;
+}
+
+static void put_tool(struct bench *bench)
+{
+    json_t *tool = json_object(), *build = session_info(HDP_INFO_BUILD);
+    json_t *runtime = session_info(HDP_INFO_RUNTIME);
+
+    json_object_set_new(tool, "name", json_string("hdp_bench"));
+    json_object_set_new(tool, "version", json_string(hdp_version()));
+    json_object_set_new(tool, "build", build ? build : json_null());
+    json_object_set_new(tool, "runtime", runtime ? runtime : json_null());
+    document_set(&bench->document, "tool", tool);
+}
+
+int session_open(struct bench *bench)
+{
+    static const int32_t levels[] = { HDP_LOG_WARN, HDP_LOG_INFO,
+                                      HDP_LOG_TRACE };
+    hdp_context_options options;
+    int verbose = bench->options.verbose;
+
+    hdp_options_init(&options, sizeof options);
+    options.log = log_line;
+    options.log_user = &bench->notes;
+    options.log_level = levels[verbose > 2 ? 2 : verbose];
+    options.timeout_ns = bench->options.timeout_ns;
+    int code =
+        session_try(bench, hdp_context_create(&bench->context, &options));
+    if (!code)
+        put_tool(bench);
+    return code;
+}
+
+/* Where hdp_info names an OpenBLAS, the workloads use that very copy. */
+static void find_blas(struct bench *bench)
+{
+    json_t *runtime = session_info(HDP_INFO_RUNTIME);
+    json_t *blas = json_object_get(runtime, "openblas");
+    const char *path = json_string_value(json_object_get(blas, "path"));
+
+    free(bench->blas_path);
+    bench->blas_path = path ? strdup(path) : NULL;
+    json_decref(runtime);
+}
+
+const char *session_slowdown(const hdp_device *device, char *text, size_t size)
+{
+    if (device->kind == HDP_SIM)
+        snprintf(text, size, "simulated: times come from a model");
+    else if (device->duty_percent > 0 && device->duty_percent < 100)
+        snprintf(text, size,
+                 "declared: works %d %% of the time and waits for the rest",
+                 (int)device->duty_percent);
+    else
+        return NULL;
+    return text;
+}
+
+static const char *backend_name(int32_t kind)
+{
+    return kind == HDP_HOST ? "host" : kind == HDP_CUDA ? "cuda" : "sim";
+}
+
+json_t *session_device_json(const hdp_device *device)
+{
+    char text[128];
+    json_t *json = json_object();
+
+    json_object_set_new(json, "spec", document_text_or_null(device->spec));
+    json_object_set_new(json, "logical_id", json_integer(device->logical_id));
+    json_object_set_new(json, "uuid", document_text_or_null(device->uuid));
+    json_object_set_new(
+        json, "pci",
+        document_text_or_null(device->pci[0] ? device->pci : NULL));
+    json_object_set_new(json, "name", document_text_or_null(device->name));
+    json_object_set_new(json, "sms",
+                        device->sm_count ? json_integer(device->sm_count)
+                                         : json_null());
+    json_object_set_new(json, "partition_sms",
+                        device->partition_sms
+                            ? json_integer(device->partition_sms)
+                            : json_null());
+    json_object_set_new(json, "threads",
+                        device->thread_count
+                            ? json_integer(device->thread_count)
+                            : json_null());
+    json_object_set_new(json, "memory_bytes",
+                        json_integer(device->memory_bytes));
+    json_object_set_new(json, "free_bytes", json_integer(device->free_bytes));
+    json_object_set_new(json, "backend",
+                        json_string(backend_name(device->kind)));
+    json_object_set_new(json, "simulated",
+                        json_boolean(device->kind == HDP_SIM));
+    json_object_set_new(
+        json, "slowdown",
+        document_text_or_null(session_slowdown(device, text, sizeof text)));
+    return json;
+}
+
+static void say_devices(struct bench *bench)
+{
+    char text[128];
+
+    for (int32_t m = 0; m < bench->members; ++m) {
+        const hdp_device *device = &bench->devices[m];
+        const char *slow = session_slowdown(device, text, sizeof text);
+        fprintf(bench->document.text, "# member %d: %s, %s%s%s\n", (int)m,
+                device->spec, device->name, slow ? "; " : "", slow ? slow : "");
+    }
+}
+
+int session_group(struct bench *bench, const char *spec)
+{
+    hdp_group_options options;
+    hdp_group_info info;
+    json_t *list = json_array();
+
+    if (!spec)
+        spec = bench->options.spec[0] ? bench->options.spec : "auto";
+    hdp_options_init(&options, sizeof options);
+    options.threads = bench->options.threads;
+    options.timeout_ns = bench->options.timeout_ns;
+    document_set(&bench->document, "devices", list);
+    int code =
+        session_try(bench, hdp_group_create_spec(&bench->group, bench->context,
+                                                 spec, &options));
+    if (code)
+        return code;
+    hdp_options_init(&info, sizeof info);
+    if ((code = session_try(bench, hdp_group_get(&info, bench->group))))
+        return code;
+    bench->members = info.member_count;
+    bench->devices = calloc((size_t)info.member_count, sizeof *bench->devices);
+    if (!bench->devices)
+        return session_no_memory(bench);
+    for (int32_t m = 0; m < bench->members; ++m) {
+        hdp_device *device = &bench->devices[m];
+        hdp_options_init(device, sizeof *device);
+        code = session_try(bench, hdp_group_device(device, bench->group, m));
+        if (code)
+            return code;
+        bench->simulated |= device->kind == HDP_SIM;
+        json_array_append_new(list, session_device_json(device));
+    }
+    find_blas(bench);
+    say_devices(bench);
+    return EXIT_OK;
+}
+
+void session_close(struct bench *bench)
+{
+    hdp_group_destroy(bench->group);
+    hdp_context_destroy(bench->context);
+    free(bench->devices);
+    free(bench->blas_path);
+    bench->group = NULL;
+    bench->context = NULL;
+    bench->devices = NULL;
+    bench->blas_path = NULL;
+}
