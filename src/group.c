@@ -315,10 +315,23 @@ static void group_free(hdp_group *group)
         free(group->steps[s].outcomes);
     }
     hdpi_report_pool_destroy(group->reports);
+    while (group->abandoned) {
+        struct hdpi_abandoned *block = group->abandoned;
+        group->abandoned = block->next;
+        free(block);
+    }
     free(group->members);
     (void)pthread_mutex_destroy(&group->lock);
     hdp_context_destroy(group->context);
     free(group);
+}
+
+void hdpi_group_abandon(hdp_group *group, struct hdpi_abandoned *block)
+{
+    (void)pthread_mutex_lock(&group->lock);
+    block->next = group->abandoned;
+    group->abandoned = block;
+    (void)pthread_mutex_unlock(&group->lock);
 }
 
 void hdpi_group_leave(hdp_group *group)
@@ -395,18 +408,22 @@ out:
     return status;
 }
 
-/* The rows that the asks name, in their order. */
+/* The rows that the asks name, in their order. Neighbours of one kind are
+ * asked for together: host members share the cores out among themselves. */
 static hdp_status find_devices(hdp_topology **out, hdp_context *context,
                                const struct hdpi_ask *asks, int32_t count)
 {
     hdp_topology *topology = NULL;
     hdp_status status;
-    int32_t i;
+    int32_t i, end;
 
     HDPI_TRY(hdpi_topology_new(&topology));
-    for (i = 0; i < count; ++i)
+    for (i = 0; i < count; i = end) {
+        for (end = i + 1; end < count && asks[end].kind == asks[i].kind; ++end)
+            continue;
         HDPI_TRY(hdpi_device_adapter(asks[i].kind)
-                     ->enumerate(topology, &asks[i], 1, &context->log));
+                     ->enumerate(topology, &asks[i], end - i, &context->log));
+    }
     if (topology->info.device_count == 0) {
         status = hdpi_fail(HDP_ERR_NOT_FOUND, "no device");
         goto out;
@@ -490,6 +507,7 @@ static hdp_status create_automatic(hdp_group **out, hdp_context *context,
     HDPI_TRY(hdpi_device_adapter(HDP_CUDA)->enumerate(topology, NULL, 0,
                                                       &context->log));
     if (topology->info.device_count > 0) {
+        hdpi_spec_name_devices(topology);
         HDPI_TRY(group_create(out, context, topology, options));
         goto out;
     }
