@@ -129,6 +129,12 @@ struct hdpi_step {
 
 /* ---- group ---------------------------------------------------------------- */
 
+/* Heads a block that a member of a lost group may still be using: it is freed
+ * with the group, which the member's thread holds. */
+struct hdpi_abandoned {
+    struct hdpi_abandoned *next;
+};
+
 /* Where a member is, for naming who is late. */
 enum {
     HDPI_OUTSIDE = 0,
@@ -197,8 +203,10 @@ struct hdp_group {
     pthread_mutex_t lock;     /* results of the slots, failed, health */
     uint64_t failed;          /* step whose failure nobody has seen; 0: none */
     uint64_t opened, tainted; /* last opened; those up to it end with state */
+    hdp_error last_failure;   /* of the last step that failed */
     _Atomic int32_t lost;     /* 1: health holds why */
     hdp_error health;
+    struct hdpi_abandoned *abandoned; /* under the lock */
     struct hdpi_report_pool *reports;
     struct hdpi_step steps[HDPI_STEPS_IN_FLIGHT];
 };
@@ -219,6 +227,8 @@ hdp_status hdpi_group_connect(hdp_group *group);
  *  on this thread) and returns the first member's error. Makes a step. */
 hdp_status hdpi_group_each(hdp_group *group, hdpi_each_fn fn, void *arg,
                            int64_t deadline_ns);
+/** Leaves a block from hdpi_alloc() to the group, which frees it last. */
+void hdpi_group_abandon(hdp_group *group, struct hdpi_abandoned *block);
 /** Drops a holder; the last one frees the group. */
 void hdpi_group_leave(hdp_group *group);
 
@@ -236,6 +246,9 @@ void hdpi_step_cancel(hdp_group *group, struct hdpi_step *step);
  *  through. */
 void hdpi_step_issued(hdp_group *group, struct hdpi_step *step);
 void hdpi_step_complete(hdp_group *group, struct hdpi_step *step);
+/** Says that this thread now runs a function of the group (NULL: none) and
+ *  returns what it said before; such a thread may make or await no step. */
+const hdp_group *hdpi_step_working_for(const hdp_group *group);
 hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number);
 void hdpi_step_finish(struct hdpi_step *step);
 

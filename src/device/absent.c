@@ -1,7 +1,7 @@
 /* An adapter that is not there still has an entry: it finds nothing, says
  * why, and refuses each device asked of it. */
-#include "device/adapter.h"
 #include <string.h>
+#include "device/adapter.h"
 
 const struct hdpi_ask *hdpi_ask_first(const struct hdpi_ask *asks,
                                       int32_t count, int32_t kind)

@@ -1,10 +1,10 @@
 /* The hooks an adapter gets that has nothing better: host memory with a count
  * of what is held, copies by memcpy, the C kernels, no time and no handle. */
-#include "device/adapter.h"
-#include "base/mem.h"
-#include "kernels.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
+#include "device/adapter.h"
+#include "kernels.h"
 
 /* The size stands in front of the block, in a line of its own so that the
  * block keeps the alignment: free() is not told how much it gives back. */

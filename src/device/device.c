@@ -1,10 +1,10 @@
 /* The adapter table, and the life of a member from one row. What was compiled
  * in is asked here and nowhere else under src/device. */
-#include "device/adapter.h"
-#include "base/mem.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
+#include "device/adapter.h"
 
 #if HDP_WITH_CUDA
 static const struct hdpi_device_ops *const adapters[] = { &hdpi_host_ops,

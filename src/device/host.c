@@ -16,7 +16,7 @@ struct hdpi_host *hdpi_host_from(struct hdpi_device *device)
     return (struct hdpi_host *)device;
 }
 
-/* ---- enumerate ------------------------------------------------------------- */
+/* ---- enumerate ----------------------------------------------------------- */
 
 static void fill_row(struct hdpi_device_row *row, const struct hdpi_ask *ask,
                      const struct hdpi_host_machine *machine, int32_t threads)
@@ -127,7 +127,7 @@ static hdp_status host_enumerate(hdp_topology *topology,
     return HDP_OK;
 }
 
-/* ---- member ----------------------------------------------------------------- */
+/* ---- member -------------------------------------------------------------- */
 
 static hdp_status host_open(struct hdpi_device *device)
 {

@@ -6,7 +6,7 @@
 #include "base/park.h"
 #include "device/adapter.h"
 
-/* ---- machine: what /proc and the control groups say ----------------------- */
+/* ---- machine: what /proc and the control groups say ---------------------- */
 
 struct hdpi_host_machine {
     int32_t cores;        /* this process may use */
@@ -19,7 +19,7 @@ struct hdpi_host_machine {
 /** Never fails: what cannot be read is 0 or "processor". */
 void hdpi_host_machine_read(struct hdpi_host_machine *out);
 
-/* ---- duty: a member declared slower than it is ---------------------------- */
+/* ---- duty: a member declared slower than it is --------------------------- */
 
 /* A segment of computing that took c is followed by c * (100 / percent - 1)
  * of waiting. Waiting inside a reduce is not computing and costs nothing. */
@@ -35,7 +35,7 @@ void hdpi_host_duty_pause(struct hdpi_host_duty *duty);
 void hdpi_host_duty_resume(struct hdpi_host_duty *duty);
 void hdpi_host_duty_end(struct hdpi_host_duty *duty);
 
-/* ---- blas: OpenBLAS when there is a serial one ----------------------------- */
+/* ---- blas: OpenBLAS when there is a serial one --------------------------- */
 
 typedef void (*hdpi_sgemm_fn)(int order, int trans_a, int trans_b, int m, int n,
                               int k, float alpha, const float *a, int lda,
@@ -64,7 +64,7 @@ void hdpi_host_gemm_f32(const struct hdpi_host_blas *blas, int32_t m, int32_t n,
 void hdpi_host_gemm_f64(const struct hdpi_host_blas *blas, int32_t m, int32_t n,
                         int32_t k, const double *a, const double *b, double *c);
 
-/* ---- team: the other threads of a member ----------------------------------- */
+/* ---- team: the other threads of a member --------------------------------- */
 
 typedef void (*hdpi_host_part_fn)(void *arg, int32_t index, int32_t count);
 
@@ -95,7 +95,7 @@ void hdpi_host_team_end(struct hdpi_host_team *team);
 void hdpi_host_team_run(struct hdpi_host_team *team, hdpi_host_part_fn fn,
                         void *arg);
 
-/* ---- probe, and the whole --------------------------------------------------- */
+/* ---- probe, and the whole ------------------------------------------------ */
 
 /* The workload that is open, and its buffers. */
 struct hdpi_host_probe {

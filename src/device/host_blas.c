@@ -35,7 +35,7 @@ static int look_up(void *out, size_t size, void *handle, const char *name)
     return 1;
 }
 
-/* ---- the self-check -------------------------------------------------------- */
+/* ---- the self-check ------------------------------------------------------ */
 
 /* Ragged sizes: below, at and beyond what kernels unroll by. Small, because
  * the caller's thread may have a stack of 64 KiB. */
@@ -95,7 +95,7 @@ static int agrees(const struct hdpi_host_blas *blas)
     return 1;
 }
 
-/* ---- opening ---------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 static void describe(struct hdpi_host_blas *blas)
 {
@@ -182,7 +182,7 @@ void hdpi_host_blas_describe(struct hdpi_library *out)
     hdpi_host_blas_close(&blas);
 }
 
-/* ---- products ---------------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------ */
 
 void hdpi_host_gemm_f32(const struct hdpi_host_blas *blas, int32_t m, int32_t n,
                         int32_t k, const float *a, const float *b, float *c)

@@ -32,7 +32,7 @@ static int is_narrow(int32_t dtype)
     return dtype == HDP_F16 || dtype == HDP_BF16;
 }
 
-/* ---- data ------------------------------------------------------------------- */
+/* ---- data ---------------------------------------------------------------- */
 
 static uint64_t draw(uint64_t *state)
 {
@@ -73,7 +73,7 @@ static void fill(void *out, int32_t dtype, int64_t count, uint64_t *state)
     }
 }
 
-/* ---- products ----------------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------ */
 
 struct job {
     struct hdpi_host *host;
@@ -188,7 +188,7 @@ static hdp_status work(struct hdpi_host *host, int64_t items)
     return HDP_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------- */
 
 static hdp_status make_copy(struct hdpi_host_probe *probe)
 {

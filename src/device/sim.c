@@ -33,7 +33,7 @@ static struct sim *sim_from(struct hdpi_device *device)
     return (struct sim *)device;
 }
 
-/* ---- enumerate ------------------------------------------------------------- */
+/* ---- enumerate ----------------------------------------------------------- */
 
 static void fill_row(struct hdpi_device_row *row, const struct hdpi_ask *ask)
 {
@@ -105,7 +105,7 @@ out:
     return status;
 }
 
-/* ---- faults and time --------------------------------------------------------- */
+/* ---- faults and time ----------------------------------------------------- */
 
 static hdp_status count_call(struct sim *sim, int32_t hook)
 {
@@ -175,7 +175,7 @@ static void charge(struct sim *sim, double fixed_ns, double items)
     advance(sim, ns);
 }
 
-/* ---- member ------------------------------------------------------------------- */
+/* ---- member -------------------------------------------------------------- */
 
 static hdp_status sim_open(struct hdpi_device *device)
 {
@@ -275,7 +275,7 @@ static void sim_memory(struct hdpi_device *device, int64_t *out_held,
     *out_free = size > 0 ? size - device->held_bytes : -1;
 }
 
-/* ---- probe --------------------------------------------------------------------- */
+/* ---- probe --------------------------------------------------------------- */
 
 /* Items that take about a sample; a launch's item takes the fixed part. */
 static int64_t sample_items(const struct hdpi_ask *ask, int32_t kind)
