@@ -222,6 +222,7 @@ static hdp_status call_function(struct hdpi_member *member, hdp_work_fn fn,
 {
     struct hdpi_device *device = member->device;
     const struct hdpi_device_ops *ops = device->ops;
+    const hdp_group *before;
     int32_t code = 0;
     double elapsed_ns;
     hdp_status status;
@@ -232,7 +233,9 @@ static hdp_status call_function(struct hdpi_member *member, hdp_work_fn fn,
     atomic_store_explicit(&member->inside, HDPI_INSIDE_FUNCTION,
                           memory_order_relaxed);
     atomic_store_explicit(&member->live, 1, memory_order_release);
+    before = hdpi_step_working_for(member->group);
     status = ops->launch(device, fn, &member->shard, user, &code);
+    (void)hdpi_step_working_for(before);
     atomic_store_explicit(&member->live, 0, memory_order_release);
     atomic_store_explicit(&member->inside, HDPI_OUTSIDE, memory_order_relaxed);
     HDPI_RETURN_IF(status);

@@ -121,6 +121,28 @@ void hdpi_report_pool_destroy(struct hdpi_report_pool *pool)
         pool_free(pool);
 }
 
+/* ---- who is asking ---------------------------------------------------------- */
+
+/* The group whose function this thread is running, if any. */
+static _Thread_local const hdp_group *working_for;
+
+const hdp_group *hdpi_step_working_for(const hdp_group *group)
+{
+    const hdp_group *before = working_for;
+
+    working_for = group;
+    return before;
+}
+
+/* A function that makes or awaits a step of its own group waits for itself. */
+static hdp_status refuse_self(const hdp_group *group)
+{
+    if (working_for != group)
+        return HDP_OK;
+    return hdpi_fail(HDP_ERR_STATE,
+                     "called from inside the group's own work function");
+}
+
 /* ---- opening and accepting ------------------------------------------------- */
 
 static struct hdpi_step *slot_of(hdp_group *group, uint64_t number)
@@ -202,6 +224,7 @@ hdp_status hdpi_step_open(struct hdpi_step **out, hdp_group *group,
     hdp_status status;
 
     HDPI_RETURN_IF(hdpi_group_check(group));
+    HDPI_RETURN_IF(refuse_self(group));
     if (timeout_ns < 0)
         return hdpi_fail(HDP_ERR_ARGUMENT, "timeout_ns is negative");
     if (atomic_exchange_explicit(&group->driving, 1, memory_order_acquire))
@@ -371,6 +394,8 @@ static void judge(hdp_group *group, struct hdpi_step *step)
         step->error = *hdpi_error();
     }
     step->error.step = step->number;
+    if (step->error.status != HDP_OK)
+        group->last_failure = step->error;
 }
 
 void hdpi_step_complete(hdp_group *group, struct hdpi_step *step)
@@ -417,6 +442,8 @@ static hdp_status take_result(hdp_report **out, hdp_group *group,
             hdpi_object_retain(&step->report->object);
             *out = step->report;
         }
+    } else if (group->last_failure.step == number) {
+        status = hdpi_error_adopt(&group->last_failure);
     } else if (out) {
         status = hdpi_fail(HDP_ERR_NOT_FOUND,
                            "the report of step %llu is no longer kept",
@@ -430,6 +457,7 @@ static hdp_status take_result(hdp_report **out, hdp_group *group,
 
 hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number)
 {
+    HDPI_RETURN_IF(refuse_self(group));
     HDPI_RETURN_IF(known_step(group, number));
     HDPI_RETURN_IF(await(group, &group->done, number, INT64_MAX));
     return take_result(out, group, number);
