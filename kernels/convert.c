@@ -1,0 +1,75 @@
+/* The 16-bit floats one by one, for those who need a few, and what an element
+ * of each type takes. */
+#include <math.h>
+#include "kernels.h"
+#include "half.h"
+
+double hdpk_from_f16(uint16_t bits)
+{
+    return (double)half_from_f16(bits);
+}
+
+double hdpk_from_bf16(uint16_t bits)
+{
+    return (double)half_from_bf16(bits);
+}
+
+uint16_t hdpk_to_f16(double value)
+{
+    return half_to_f16(value);
+}
+
+uint16_t hdpk_to_bf16(double value)
+{
+    return half_to_bf16(value);
+}
+
+size_t hdpk_dtype_bytes(int32_t dtype)
+{
+    switch (dtype) {
+    case HDP_F64:
+    case HDP_I64:
+        return 8;
+    case HDP_F32:
+    case HDP_TF32:
+    case HDP_I32:
+        return 4;
+    case HDP_F16:
+    case HDP_BF16:
+        return 2;
+    case HDP_U8:
+    case HDP_I8:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void fill16(uint16_t *target, int64_t count, uint16_t value)
+{
+    for (int64_t i = 0; i < count; ++i)
+        target[i] = value;
+}
+
+void hdpk_poison(void *target, int32_t dtype, int64_t first, int64_t count)
+{
+    switch (dtype) {
+    case HDP_F64:
+        for (int64_t i = first; i < first + count; ++i)
+            ((double *)target)[i] = (double)NAN;
+        break;
+    case HDP_F32:
+    case HDP_TF32:
+        for (int64_t i = first; i < first + count; ++i)
+            ((float *)target)[i] = NAN;
+        break;
+    case HDP_F16:
+        fill16((uint16_t *)target + first, count, 0x7e00);
+        break;
+    case HDP_BF16:
+        fill16((uint16_t *)target + first, count, 0x7fc0);
+        break;
+    default:
+        break; /* integers have no value that says "wrong" */
+    }
+}
