@@ -142,11 +142,12 @@ static int save(struct bench *bench, const hdp_topology *topology)
 static void say_absent(struct bench *bench)
 {
     json_t *runtime = session_info(HDP_INFO_RUNTIME);
-    json_t *driver = json_object_get(runtime, "driver");
-    const char *why = json_string_value(json_object_get(driver, "reason"));
+    json_t *libraries = json_object_get(runtime, "libraries");
+    json_t *cuda = json_object_get(libraries, "cuda");
+    const char *note = json_string_value(json_object_get(cuda, "note"));
 
-    if (why)
-        fprintf(bench->document.text, "\nno GPU driver: %s\n", why);
+    if (note && *note)
+        fprintf(bench->document.text, "\nGPUs: %s\n", note);
     json_decref(runtime);
 }
 

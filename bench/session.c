@@ -79,7 +79,8 @@ int session_open(struct bench *bench)
 static void find_blas(struct bench *bench)
 {
     json_t *runtime = session_info(HDP_INFO_RUNTIME);
-    json_t *blas = json_object_get(runtime, "openblas");
+    json_t *libraries = json_object_get(runtime, "libraries");
+    json_t *blas = json_object_get(libraries, "openblas");
     const char *path = json_string_value(json_object_get(blas, "path"));
 
     free(bench->blas_path);

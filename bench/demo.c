@@ -1,0 +1,91 @@
+/* demo: the tour. A real network, two unequal devices, every rule, checked
+ * against one device before any speed is told. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "demo.h"
+
+/* Two halves of any machine; that the second is slowed is said everywhere. */
+static const char pair[] = "host:0/threads=1+host:1/threads=1/duty=50";
+enum { CAPACITY = 1 << 17 };
+
+/* The folder is tried at once: nobody wants to hear of it after a minute. */
+static int check_folder(struct bench *bench, const char *folder)
+{
+    if (strlen(folder) > 900)
+        return failure_usage(&bench->failure, "--out", 0,
+                             "--out: the folder's name is too long");
+    if (access(folder, W_OK | X_OK) == 0)
+        return EXIT_OK;
+    return failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
+                       "%.128s: %s; --out FOLDER names another", folder,
+                       strerror(errno));
+}
+
+static void tell_gpus(struct bench *bench)
+{
+    json_t *runtime = session_info(HDP_INFO_RUNTIME);
+    json_t *cuda =
+        json_object_get(json_object_get(runtime, "libraries"), "cuda");
+    const char *note = json_string_value(json_object_get(cuda, "note"));
+
+    fprintf(bench->document.text, "GPUs      %s\n",
+            note && *note ? note : "not used by the demo");
+    json_decref(runtime);
+}
+
+static int prepare(struct demo *demo)
+{
+    struct bench *bench = demo->bench;
+    struct workload_spec spec = { .kind = WORK_MLP,
+                                  .capacity = CAPACITY,
+                                  .seed = (uint64_t)bench->options.seed };
+
+    fprintf(bench->document.text,
+            "hdp %s: one batch on two unequal devices\n\n", hdp_version());
+    tell_gpus(bench);
+    int code = session_group(bench, pair);
+    if (code)
+        return code;
+    spec.members = bench->members;
+    spec.blas_path = bench->blas_path;
+    demo->workload = workload_create(&spec);
+    demo->lanes = calloc(1, sizeof *demo->lanes);
+    if (!demo->workload || !demo->lanes)
+        return session_no_memory(bench);
+    lanes_open(demo->lanes, bench);
+    return EXIT_OK;
+}
+
+int command_demo(struct bench *bench)
+{
+    struct demo *demo = calloc(1, sizeof *demo);
+    const char *folder = bench->options.out_count ? bench->options.out[0] : ".";
+    int code = EXIT_OK;
+
+    if (!demo)
+        return session_no_memory(bench);
+    demo->bench = bench;
+    demo->start_ns = session_now();
+    bench->options.quantum = 16; /* whole vectors of rows */
+    code = check_folder(bench, folder);
+    if (!code)
+        code = prepare(demo);
+    if (!code)
+        code = demo_calibrate(demo);
+    if (!code)
+        code = demo_lanes(demo);
+    if (!code)
+        code = lanes_check(demo->lanes, demo->workload);
+    if (!code)
+        code = demo_rounds(demo);
+    if (!code)
+        code = demo_train(demo);
+    if (!code)
+        code = demo_tell(demo, folder);
+    demo_close(demo);
+    free(demo);
+    return code;
+}

@@ -1,0 +1,33 @@
+/* The picture that explains the library: one batch under two rules on one time
+ * axis, what each device computes, where it idles. Self-contained SVG. */
+#ifndef BENCH_PICTURE_H
+#define BENCH_PICTURE_H
+#include <stdint.h>
+#include <stdio.h>
+
+enum { PICTURE_MEMBERS_MAX = 16, PICTURE_PANELS_MAX = 4 };
+
+struct picture_bar {
+    int64_t items;
+    double compute_ns; /* from the start of the step */
+};
+
+struct picture_panel {
+    const char *rule, *text; /* its name; what it means, in a few words */
+    double step_ns;          /* with reduce and update */
+    struct picture_bar bar[PICTURE_MEMBERS_MAX];
+};
+
+struct picture {
+    const char *title, *subtitle, *footer[2];
+    const char *unit;                        /* of items: "images" */
+    const char *device[PICTURE_MEMBERS_MAX]; /* "host:0" */
+    const char *remark[PICTURE_MEMBERS_MAX]; /* "declared half as fast" */
+    int members, panels;
+    struct picture_panel panel[PICTURE_PANELS_MAX];
+};
+
+/** Writes the same bytes for the same data, in every locale. Returns 0 when
+ *  the stream fails. */
+int picture_write(FILE *out, const struct picture *picture);
+#endif
