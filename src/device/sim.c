@@ -161,14 +161,12 @@ static void advance(struct sim *sim, double ns)
         step > INT64_MAX - sim->clock_ps ? INT64_MAX : sim->clock_ps + step;
 }
 
-/* Nothing takes no time: t(0) = 0. */
+/* For work that is there: nothing takes no time, t(0) = 0. */
 static void charge(struct sim *sim, double fixed_ns, double items)
 {
     const struct hdpi_ask *ask = &sim->base.row.ask;
     double ns = fixed_ns + ask->item_ns * items;
 
-    if (items <= 0 && fixed_ns <= 0)
-        return;
     if (ask->noise > 0)
         ns *= 1 + ask->noise * gauss(sim);
     sim->launches++;
@@ -323,9 +321,11 @@ static hdp_status sim_probe(struct hdpi_device *device,
         return hdpi_fail_member(HDP_ERR_STATE, device->member, device->rank,
                                 "sim:%d: no probe is open",
                                 device->row.info.logical_id);
+    if (items <= 0)
+        return HDP_OK;
     if (sim->probe_kind == HDP_PROBE_LAUNCH)
         charge(sim, ask->fixed_ns * items, 0);
-    else if (items > 0)
+    else
         charge(sim, ask->fixed_ns, items);
     return HDP_OK;
 }
