@@ -11,8 +11,7 @@
 #include "internal.h"
 
 enum {
-    SPIN_NS = 50000,       /* DESIGN 4: look this long, then sleep */
-    GRACE_NS = 1000000000, /* abort and destroy wait so long for functions */
+    SPIN_NS = 50000, /* DESIGN 4: look this long, then sleep */
     SPANS_A_GROUP_MAX = 4096
 };
 
@@ -51,94 +50,6 @@ int32_t hdpi_group_rank_count(const hdp_group *group)
 const char *hdpi_group_key(const hdp_group *group, int32_t rank)
 {
     return group->members[rank].key;
-}
-
-/* ---- losing ---------------------------------------------------------------- */
-
-void hdpi_group_lose(hdp_group *group)
-{
-    int32_t m;
-
-    (void)pthread_mutex_lock(&group->lock);
-    if (!atomic_load_explicit(&group->lost, memory_order_relaxed)) {
-        group->health = *hdpi_error();
-        group->health.severity = HDP_GROUP_LOST;
-        atomic_store_explicit(&group->lost, 1, memory_order_release);
-    }
-    (void)pthread_mutex_unlock(&group->lock);
-    for (m = 0; m < group->member_count; ++m)
-        if (group->members[m].comm)
-            group->members[m].comm->ops->abort(group->members[m].comm);
-    for (m = 0; m < HDPI_STEPS_IN_FLIGHT; ++m)
-        hdpi_park_signal(&group->steps[m].agreed);
-    hdpi_park_signal(&group->outbox);
-}
-
-/* 1 once every accepted step is through, 0 when the grace is over. */
-static int drained(hdp_group *group)
-{
-    int64_t deadline_ns = hdpi_deadline_ns(GRACE_NS);
-
-    for (;;) {
-        uint32_t seen = hdpi_park_read(&group->outbox);
-        if (atomic_load_explicit(&group->done, memory_order_acquire) ==
-            atomic_load_explicit(&group->accepted, memory_order_acquire))
-            return 1;
-        if (!hdpi_park_wait(&group->outbox, seen, &group->patience,
-                            deadline_ns))
-            return 0;
-    }
-}
-
-static int32_t who_is_inside(const hdp_group *group)
-{
-    int32_t m;
-
-    for (m = 0; m < group->member_count; ++m)
-        if (atomic_load(&group->members[m].inside) != HDPI_OUTSIDE)
-            return m;
-    return -1;
-}
-
-hdp_status hdp_group_abort(hdp_group *group)
-{
-    int32_t late;
-
-    HDPI_RETURN_IF(hdpi_group_check_any(group));
-    if (!atomic_load_explicit(&group->lost, memory_order_acquire)) {
-        hdp_error before = *hdpi_error();
-        (void)hdpi_fail(HDP_ERR_STATE, "the group was aborted");
-        hdpi_group_lose(group);
-        *hdpi_error() = before; /* nothing failed for this caller */
-    }
-    if (drained(group))
-        return HDP_OK;
-    late = who_is_inside(group);
-    if (late < 0)
-        return hdpi_fail(HDP_ERR_TIMEOUT, "a step is still under way");
-    return hdpi_fail_member(HDP_ERR_TIMEOUT, late, group->members[late].rank,
-                            "member %d is still inside the caller's function",
-                            (int)late);
-}
-
-hdp_status hdp_group_health(hdp_error *out, const hdp_group *group)
-{
-    hdp_error health = {
-        sizeof health, HDP_OK, 0, -1, -1, 0, 0, 0, 0, 0, 0, 0, ""
-    };
-    hdp_group *mine = (hdp_group *)(uintptr_t)group;
-
-    if (!out)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
-    HDPI_RETURN_IF(hdpi_group_check_any(group));
-    if (atomic_load_explicit(&group->lost, memory_order_acquire)) {
-        (void)pthread_mutex_lock(&mine->lock);
-        health = group->health;
-        (void)pthread_mutex_unlock(&mine->lock);
-    }
-    HDPI_RETURN_IF(
-        hdpi_options_write(out, &health, sizeof health, "hdp_error"));
-    return hdpi_error_adopt(&health);
 }
 
 /* ---- members --------------------------------------------------------------- */
@@ -684,7 +595,7 @@ void hdp_group_destroy(hdp_group *group)
         (void)hdpi_fail(HDP_ERR_STATE, "the group was destroyed");
         hdpi_group_lose(group);
         *hdpi_error() = before;
-        (void)drained(group);
+        (void)hdpi_group_drained(group);
     }
     stop_threads(group);
     hdpi_group_leave(group);

@@ -221,6 +221,9 @@ const char *hdpi_group_key(const hdp_group *group, int32_t rank);
 /** Marks the group lost with this thread's error (the first one stays), wakes
  *  everybody, aborts the communicators. Any thread. */
 void hdpi_group_lose(hdp_group *group);
+/** Waits a moment for every accepted step to be through: 1, or 0 when a
+ *  function is still inside after it. */
+int hdpi_group_drained(hdp_group *group);
 /** Opens the communicators if they are not; driving thread. */
 hdp_status hdpi_group_connect(hdp_group *group);
 /** Runs fn on every member's thread at once (CALLER mode: one after the other

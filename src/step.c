@@ -394,8 +394,13 @@ static void judge(hdp_group *group, struct hdpi_step *step)
         step->error = *hdpi_error();
     }
     step->error.step = step->number;
-    if (step->error.status != HDP_OK)
-        group->last_failure = step->error;
+    if (step->error.status == HDP_OK)
+        return;
+    /* Whatever failed, a group that is not lost works again. */
+    if (step->error.severity == HDP_GROUP_LOST &&
+        !atomic_load_explicit(&group->lost, memory_order_acquire))
+        step->error.severity = HDP_RETRY;
+    group->last_failure = step->error;
 }
 
 void hdpi_step_complete(hdp_group *group, struct hdpi_step *step)
