@@ -407,6 +407,7 @@ static hdp_status enter(struct hdpi_member **out, const hdp_shard *shard)
 {
     struct hdpi_member *member;
 
+    *out = NULL;
     if (!shard || !shard->internal)
         return hdpi_fail(HDP_ERR_ARGUMENT, "shard is %s",
                          shard ? "not one of the library's" : "NULL");

@@ -52,7 +52,9 @@ static int64_t number_in(const char *folder, const char *file)
 {
     char path[PATH_LENGTH_MAX], text[FILE_MAX];
 
-    snprintf(path, sizeof path, "%s/%s", folder, file);
+    if (snprintf(path, sizeof path, "%s/%s", folder, file) >=
+        (int)sizeof path)
+        return -1;
     read_file(text, path);
     return number_at(text);
 }
