@@ -52,8 +52,7 @@ static int64_t number_in(const char *folder, const char *file)
 {
     char path[PATH_LENGTH_MAX], text[FILE_MAX];
 
-    if (snprintf(path, sizeof path, "%s/%s", folder, file) >=
-        (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path)
         return -1;
     read_file(text, path);
     return number_at(text);
