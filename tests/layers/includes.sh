@@ -11,14 +11,16 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 # From a part of the tree to what it may include. "iso" is the C11 library,
 # "system" any other header of the system, "NAME-own" the part's own headers.
+# comm sees kernels.h for one struct: the combine job that it fills in and hands
+# to the member's own function.
 arrows='
 base         public base iso system
 core         public base core topology iso
 json         public base core topology json iso jansson
 device       public base topology device device-own kernels iso system
 device-cuda  public base topology device device-own kernels iso system cuda
-comm         public base comm comm-own iso system
-comm-nccl    public base comm comm-own iso system cuda nccl
+comm         public base comm comm-own kernels iso system
+comm-nccl    public base comm comm-own kernels iso system cuda nccl
 verb         public base core topology json device comm internal iso system
 kernels      public kernels iso system
 bench        public bench work iso system jansson

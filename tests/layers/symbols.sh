@@ -8,11 +8,13 @@ set -eu
 LC_ALL=C
 export LC_ALL
 
-# What pure code may call: memory and strings of C11, sorting, arithmetic.
-pure='memchr|memcmp|memcpy|memmove|memset|strchr|strcmp|strlen|strncmp|strspn|strcspn|strrchr'
+# What pure code may call: memory and strings of C11, text of integers, sorting,
+# arithmetic. It frees, but allocates through base alone.
+pure='memchr|memcmp|memcpy|memmove|memset|free|snprintf|vsnprintf'
+pure="$pure|strchr|strcmp|strcspn|strlen|strncmp|strrchr|strspn|strstr"
 pure="$pure|qsort|bsearch|ceil|exp|fabs|floor|fma|fmax|fmin|frexp|ldexp|llround|log|log2|lround|nextafter|pow|rint|round|scalbn|sqrt|trunc"
 # What the compiler adds on its own.
-compiler='__memcpy_chk|__memmove_chk|__memset_chk|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_'
+compiler='__snprintf_chk|__vsnprintf_chk|__memcpy_chk|__memmove_chk|__memset_chk|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_'
 # jansson, for json alone.
 jansson='json_[a-z0-9_]*|jsonp_[a-z0-9_]*'
 # What no object may ask for; the second list is context.c's own.
