@@ -11,8 +11,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 # From a part of the tree to what it may include. "iso" is the C11 library,
 # "system" any other header of the system, "NAME-own" the part's own headers.
-# comm sees kernels.h for one struct: the combine job that it fills in and hands
-# to the member's own function.
+# comm sees kernels.h for what a dtype is and for the combine job that it fills
+# in and hands to the member's own function.
 arrows='
 base         public base iso system
 core         public base core topology iso
