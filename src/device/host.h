@@ -9,6 +9,7 @@
 /* ---- machine: what /proc and the control groups say ---------------------- */
 
 struct hdpi_host_machine {
+    int32_t has_avx2;     /* x86 with vectors of 256 bits and more */
     int32_t cores;        /* this process may use */
     int64_t memory_bytes; /* of the machine, or of the control group */
     int64_t free_bytes;   /* now */

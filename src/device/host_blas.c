@@ -95,20 +95,50 @@ static int agrees(const struct hdpi_host_blas *blas)
     return 1;
 }
 
+/* ---- the generation ------------------------------------------------------ */
+
+/* On a processor younger than itself OpenBLAS may fall back to kernels of 2004,
+ * and ours are then more than twice as fast. Judged by name and not by a race,
+ * so that no two members of a machine come to different ends. */
+static int is_outdated(const char *core)
+{
+    static const char *const before_avx[] = {
+        "Prescott", "Core2",        "Penryn",    "Nehalem", "Atom",
+        "Opteron",  "Opteron_SSE3", "Barcelona", "Bobcat",  "Generic"
+    };
+    struct hdpi_host_machine machine;
+    size_t i = 0;
+
+    while (i < sizeof before_avx / sizeof *before_avx &&
+           strcmp(core, before_avx[i]) != 0)
+        ++i;
+    if (i == sizeof before_avx / sizeof *before_avx)
+        return 0;
+    hdpi_host_machine_read(&machine);
+    return machine.has_avx2;
+}
+
 /* ---- opening ------------------------------------------------------------- */
+
+static const char *core_of(void *handle)
+{
+    char *(*core)(void);
+
+    return look_up(&core, sizeof core, handle, "openblas_get_corename")
+               ? core()
+               : "processor it does not name";
+}
 
 static void describe(struct hdpi_host_blas *blas)
 {
     struct link_map *map = NULL;
-    char *(*core)(void) = NULL;
     char *(*config)(void) = NULL;
 
-    look_up(&core, sizeof core, blas->handle, "openblas_get_corename");
     look_up(&config, sizeof config, blas->handle, "openblas_get_config");
     if (dlinfo(blas->handle, RTLD_DI_LINKMAP, &map) == 0 && map)
         hdpi_text_copy(blas->about.path, sizeof blas->about.path, map->l_name);
     snprintf(blas->about.note, sizeof blas->about.note,
-             "serial, kernels for %s, %s", core ? core() : "an unknown core",
+             "serial, kernels for %s, %s", core_of(blas->handle),
              config ? config() : "version unknown");
 }
 
@@ -141,6 +171,11 @@ static int try_candidate(struct hdpi_host_blas *blas, const char *name)
         refuse(blas, name, "a threaded flavour; install the serial one");
     } else if (!agrees(blas)) {
         refuse(blas, name, "its products differ from ours");
+    } else if (is_outdated(core_of(blas->handle))) {
+        char why[96];
+        snprintf(why, sizeof why, "took this processor for a %s",
+                 core_of(blas->handle));
+        refuse(blas, name, why);
     } else {
         describe(blas);
         return 1;

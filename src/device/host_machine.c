@@ -108,6 +108,19 @@ static void read_memory(struct hdpi_host_machine *out)
     read_control_groups(out);
 }
 
+/* 1 when the line at `text` holds the word. */
+static int has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word), at;
+
+    for (; text && *text && *text != '\n'; text += at + (text[at] == ' ')) {
+        at = strcspn(text, " \n");
+        if (at == length && strncmp(text, word, length) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static void read_model(struct hdpi_host_machine *out)
 {
     char text[FILE_MAX];
@@ -115,6 +128,7 @@ static void read_model(struct hdpi_host_machine *out)
     size_t length = 0;
 
     read_file(text, "/proc/cpuinfo");
+    out->has_avx2 = has_word(value_of(text, "flags"), "avx2");
     from = value_of(text, "model name");
     for (; from && *from && *from != '\n' && length < sizeof out->model - 1;
          ++from)

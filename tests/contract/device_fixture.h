@@ -79,11 +79,4 @@ static inline hdp_status launch_items(struct fixture *made, int64_t items)
 
     return made->ops->launch(made->device, return_user, &shard, &user, &code);
 }
-
-static inline int sanitized(void)
-{
-    const char *text = getenv("HDP_SANITIZE");
-
-    return text && *text;
-}
 #endif
