@@ -7,6 +7,7 @@
 #include "core/topology.h"
 
 enum {
+    HDPI_JSON_SCHEMA_VERSION = 1,   /* of every noun; a newer one is refused */
     HDPI_JSON_BYTES_MAX = 64 << 20, /* refused above, before parsing */
     HDPI_JSON_DEPTH_MAX = 32 /* a deeper text would eat the caller's stack */
 };
