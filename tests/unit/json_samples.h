@@ -1,0 +1,72 @@
+/* One full document of each noun, as its writer spells it, for the tests that
+ * damage texts or read them under other locales. */
+#ifndef JSON_SAMPLES_H
+#define JSON_SAMPLES_H
+
+#define TOPOLOGY_SAMPLE                                                        \
+    "{\"schema\":\"hdp.topology\",\"schema_version\":1,\"devices\":["          \
+    "{\"spec\":\"sim:0/fixed=500us/item=10us\",\"backend\":\"sim\","           \
+    "\"logical_id\":0,\"uuid\":\"SIM-0\",\"pci\":\"\",\"name\":\"first\","     \
+    "\"simulated\":true,\"slowdown\":null,\"duty_percent\":100,\"sms\":0,"     \
+    "\"threads\":0,\"memory_bytes\":80000000000,\"free_bytes\":0,"             \
+    "\"partition_sms\":0,\"compute_major\":0,\"compute_minor\":0,"             \
+    "\"runnable\":true,\"display\":false,\"native_dtypes\":[\"f32\",\"f64\"]," \
+    "\"slow_dtypes\":[\"bf16\"],"                                              \
+    "\"ask\":\"sim:0/fixed=500us/item=10us/noise=2.5%/fail=alloc:3-\"},"       \
+    "{\"spec\":\"host:1/duty=50\",\"backend\":\"host\",\"logical_id\":1,"      \
+    "\"uuid\":\"\",\"pci\":\"\",\"name\":\"a core\",\"simulated\":false,"      \
+    "\"slowdown\":2,\"duty_percent\":50,\"sms\":0,\"threads\":1,"              \
+    "\"memory_bytes\":0,\"free_bytes\":0,\"partition_sms\":0,"                 \
+    "\"compute_major\":0,\"compute_minor\":0,\"runnable\":true,"               \
+    "\"display\":false,\"native_dtypes\":[],\"slow_dtypes\":[],"               \
+    "\"ask\":\"host:1/duty=50\"}],"                                            \
+    "\"visibility\":{\"mask_set\":true,\"mask_changed\":false,\"entries\":["   \
+    "{\"text\":\"0\",\"verdict\":\"accepted\",\"device\":\"SIM-0\","           \
+    "\"index\":0},{\"text\":\"7\",\"verdict\":\"range\",\"device\":null,"      \
+    "\"index\":null}]},"                                                       \
+    "\"links\":[{\"from\":0,\"to\":1,\"kind\":2,"                              \
+    "\"bytes_per_second\":800000000}],"                                        \
+    "\"notes\":[\"cuda: libcuda.so.1: cannot open \\\"it\\\"\"]}"
+
+#define PROFILE_SAMPLE                                                         \
+    "{\"schema\":\"hdp.profile\",\"schema_version\":1,\"members\":["           \
+    "{\"key\":\"SIM-0\",\"probe\":\"work\",\"dtype\":\"bf16\","                \
+    "\"compute\":\"f32\",\"provenance\":\"measured\",\"simulated\":true,"      \
+    "\"duty_percent\":100,\"lacks_dtype\":false,\"rate\":40000,"               \
+    "\"rate_flops\":1234500000.5,\"ratio\":0.8,\"spread\":0.0125,"             \
+    "\"fixed_ns\":0,\"item_ns\":0,"                                            \
+    "\"points\":[[1,500000.25],[8,200000],[16,400000]],"                       \
+    "\"in_bytes_per_second\":0,\"out_bytes_per_second\":0,"                    \
+    "\"reduce_bytes_per_second\":0,\"memory_bytes\":80000000000,"              \
+    "\"memory_domain\":3,\"samples\":[399999.5,400000.5]},"                    \
+    "{\"key\":\"\",\"probe\":\"work\",\"dtype\":\"bf16\","                     \
+    "\"compute\":\"f32\",\"provenance\":\"model\",\"simulated\":false,"        \
+    "\"duty_percent\":50,\"lacks_dtype\":false,\"rate\":0,\"rate_flops\":0,"   \
+    "\"ratio\":0.2,\"spread\":0,\"fixed_ns\":1500000,\"item_ns\":100000,"      \
+    "\"points\":[],\"in_bytes_per_second\":1e20,"                              \
+    "\"out_bytes_per_second\":0.125,\"reduce_bytes_per_second\":0,"            \
+    "\"memory_bytes\":0,\"memory_domain\":0,\"samples\":[]}],"                 \
+    "\"elapsed_ns\":300000000,\"warmup_ns\":1,\"ended_by\":\"budget\","        \
+    "\"drifting\":true,\"fingerprint\":\"fedcba9876543210\"}"
+
+/* Without "hash": what it is made of is the core's matter. */
+#define PLAN_SAMPLE                                                            \
+    "{\"schema\":\"hdp.plan\",\"schema_version\":1,\"rule\":\"finish\","       \
+    "\"total\":256,\"quantum\":1,\"shares\":[230,26],\"offsets\":[0,230],"     \
+    "\"weights\":[0.8984375,0.1015625],\"rank_ns\":[2800000,2800000],"         \
+    "\"predicted_ns\":2800000,\"lower_bound_ns\":2800000,\"gap\":0,"           \
+    "\"equal_ns\":7900000,\"best_single_ns\":3060000,"                         \
+    "\"state\":[\"active\",\"active\"],\"bound_by\":[\"speed\",\"speed\"],"    \
+    "\"fingerprint\":\"00000000000000ff\"}"
+
+#define REPORT_SAMPLE                                                          \
+    "{\"schema\":\"hdp.report\",\"schema_version\":1,\"step\":3,"              \
+    "\"step_ns\":2800000,\"reduce_engine\":\"local\",\"items\":[230,26],"      \
+    "\"compute_ns\":[2800000,null],\"held_bytes\":[4096,null],"                \
+    "\"peak_bytes\":[8192,null],\"free_bytes\":[null,null],"                   \
+    "\"first_at_share\":[true,false],\"cause\":[\"none\",\"heat\"],"           \
+    "\"spans\":[{\"rank\":0,\"lane\":\"compute\",\"phase\":\"compute\","       \
+    "\"piece\":0,\"start_ns\":-5,\"end_ns\":2800000},"                         \
+    "{\"rank\":1,\"lane\":\"reduce\",\"phase\":\"wait\",\"piece\":1,"          \
+    "\"start_ns\":1,\"end_ns\":1}]}"
+#endif
