@@ -19,9 +19,10 @@ hdp_status hdpi_profile_write_json(char **out, const hdp_profile *profile);
 hdp_status hdpi_plan_write_json(char **out, const hdp_plan *plan);
 hdp_status hdpi_report_write_json(char **out, const hdp_report *report);
 
-/** The noun of a text. HDP_ERR_ARGUMENT naming what and where ("ranks[2].
- *  item_ns: not a finite number > 0", "line 3 column 9: ..."); nothing else
- *  happens. Every value is range-checked: a text from anyone is safe. */
+/** The noun of a text. HDP_ERR_ARGUMENT naming what and where
+ *  ("members[2].item_ns: expected a number from 0 to 1e18, got -1", "line 3
+ *  column 9: ..."); nothing else happens. Every value is range-checked: a text
+ *  from anyone is safe. */
 hdp_status hdpi_topology_read_json(hdp_topology **out, const char *text,
                                    size_t length);
 hdp_status hdpi_profile_read_json(hdp_profile **out, const char *text,

@@ -249,7 +249,9 @@ hdp_status hdpi_json_read_int(const struct hdpi_json_at *at, int64_t low,
         *out = value;
         return HDP_OK;
     }
-    if (high == INT64_MAX)
+    if (low == high)
+        snprintf(expected, sizeof expected, "%" PRId64, low);
+    else if (high == INT64_MAX)
         snprintf(expected, sizeof expected, "an integer >= %" PRId64, low);
     else
         snprintf(expected, sizeof expected,
