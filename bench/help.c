@@ -3,7 +3,32 @@
 
 #include <string.h>
 
-enum { HELP_COLUMN = 26 };
+enum { HELP_COLUMN = 25, HELP_WIDTH = 79 };
+
+/* Words of a text, each line from `column` on; `used` columns are taken. */
+static void flow(FILE *out, const char *text, int used, int column)
+{
+    int start = 1;
+
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        if (!start && used + 1 + length > HELP_WIDTH) {
+            fputc('\n', out);
+            used = 0;
+            start = 1;
+        }
+        if (start)
+            fprintf(out, "%*s", column > used ? column - used : 0, "");
+        else
+            fputc(' ', out);
+        used = start ? column : used + 1;
+        fwrite(text, 1, (size_t)length, out);
+        used += length;
+        start = 0;
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', out);
+}
 
 static void print_row(FILE *out, const struct option_row *row)
 {
@@ -12,19 +37,13 @@ static void print_row(FILE *out, const struct option_row *row)
         left, sizeof left, "  %c%c%s--%s%s%s", row->letter ? '-' : ' ',
         row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
         row->argument ? " " : "", row->argument ? row->argument : "");
-    const char *line = row->help;
 
     fputs(left, out);
     if (used >= HELP_COLUMN) {
         fputc('\n', out);
         used = 0;
     }
-    while (*line) {
-        int length = (int)strcspn(line, "\n");
-        fprintf(out, "%*s%.*s\n", HELP_COLUMN - used, "", length, line);
-        line += length + (line[length] == '\n');
-        used = 0;
-    }
+    flow(out, row->help, used, HELP_COLUMN);
 }
 
 static void print_options(FILE *out, enum command command)
@@ -51,8 +70,9 @@ static void print_promises(FILE *out)
 void options_help(FILE *out, enum command command)
 {
     if (command < COMMAND_COUNT) {
-        fprintf(out, "usage: hdp_bench %s [options]\n\n%s\n",
-                option_commands[command].name, option_commands[command].text);
+        fprintf(out, "usage: hdp_bench %s [options]\n\n",
+                option_commands[command].name);
+        flow(out, option_commands[command].text, 0, 0);
         print_options(out, command);
         print_promises(out);
         return;

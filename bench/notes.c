@@ -12,6 +12,8 @@ void notes_open(struct notes *notes, const struct options *options)
     pthread_mutex_init(&notes->lock, NULL);
     notes->quiet = options->quiet > 0;
     notes->verbose = options->verbose;
+    notes->color = options->color == COLOR_ALWAYS ||
+                   (options->color == COLOR_AUTO && isatty(2));
     notes->progress = options->progress;
     if (notes->progress == PROGRESS_AUTO && (notes->quiet || !isatty(2)))
         notes->progress = PROGRESS_NEVER;
@@ -22,6 +24,13 @@ static void end_line(struct notes *notes)
     if (notes->line_open)
         fputs("\r\033[K", stderr);
     notes->line_open = 0;
+}
+
+static void put_line(const struct notes *notes, const char *color,
+                     const char *prefix, const char *text)
+{
+    fprintf(stderr, "%s%s:%s %s\n", notes->color ? color : "", prefix,
+            notes->color ? "\033[0m" : "", text);
 }
 
 void notes_close(struct notes *notes)
@@ -73,7 +82,7 @@ void notes_line(struct notes *notes, const char *prefix, const char *text)
         return;
     pthread_mutex_lock(&notes->lock);
     end_line(notes);
-    fprintf(stderr, "%s: %s\n", prefix, text);
+    put_line(notes, "\033[33m", prefix, text);
     pthread_mutex_unlock(&notes->lock);
 }
 
@@ -81,6 +90,6 @@ void notes_error(struct notes *notes, const char *text)
 {
     pthread_mutex_lock(&notes->lock);
     end_line(notes);
-    fprintf(stderr, "hdp_bench: %s\n", text);
+    put_line(notes, "\033[31m", "hdp_bench", text);
     pthread_mutex_unlock(&notes->lock);
 }

@@ -12,7 +12,7 @@ enum { NOTES_KEPT_MAX = 32 };
 struct notes {
     pthread_mutex_t lock;
     int progress; /* PROGRESS_NEVER, _ALWAYS, _JSONL; _AUTO: on one line */
-    int quiet, verbose;
+    int quiet, verbose, color;
     int line_open;              /* a progress line waits for its end */
     char *kept[NOTES_KEPT_MAX]; /* the library's warnings, for the document */
     int kept_count;

@@ -32,10 +32,10 @@ const struct option_command option_commands[COMMAND_COUNT] = {
     [COMMAND_DEMO] = { "demo",
                        "the tour: a real network on two unequal devices",
                        "Finds the devices, measures two host members (the "
-                       "second declared half as\nfast), trains a small network "
-                       "on handwritten digits under every rule, checks\n"
+                       "second declared half as fast), trains a small network "
+                       "on handwritten digits under every rule, checks "
                        "every gradient against one device, and writes "
-                       "hdp-demo.svg and hdp-demo.json\ninto the current "
+                       "hdp-demo.svg and hdp-demo.json into the current "
                        "folder (--out DIR: elsewhere). Under a minute." },
     [COMMAND_DISCOVER] = { "discover", "the devices and every identity",
                            "Lists the devices, and how CUDA_VISIBLE_DEVICES is "
@@ -45,16 +45,16 @@ const struct option_command option_commands[COMMAND_COUNT] = {
                             "the measurement." },
     [COMMAND_SPLIT] = { "split", "the plan, without running it",
                         "Divides -N items so that all devices finish together, "
-                        "and says what bound each\nshare, against equal shares "
+                        "and says what bound each share, against equal shares "
                         "and the best single device." },
     [COMMAND_RUN] = { "run", "steps of a built-in workload under several rules",
                       "Runs the rules interleaved, round by round, and "
                       "compares "
-                      "with the best split over\ncurves measured in the same "
+                      "with the best split over curves measured in the same "
                       "run. --work empty measures the step itself." },
     [COMMAND_REDUCE] = { "reduce", "all-reduce over a range of sizes",
                          "Columns as in nccl-tests. Data whose sums are exact: "
-                         "#wrong counts elements that\ndiffer from a "
+                         "#wrong counts elements that differ from a "
                          "reference in f64." },
 };
 const char *const option_later[] = { "doctor", "lease", "watch", "plot", NULL };
@@ -82,7 +82,7 @@ const struct options option_defaults = {
 const struct option_row option_rows[] = {
     { EVERY & ~C(DEMO) & ~C(DISCOVER), 'd', "devices", "SPEC", OPTION_SPEC,
       AT(spec), 0, 0, NULL, 0,
-      "devices, joined when repeated: cuda:0, host:0-1/threads=1,\n"
+      "devices, joined when repeated: cuda:0, host:0-1/threads=1, "
       "sim:0/item=10us, auto (default)" },
     { EVERY, 'o', "format", "table|json", OPTION_CHOICE, AT(format), 0, 0,
       formats, 2,
@@ -95,7 +95,7 @@ const struct option_row option_rows[] = {
     { PLANNING, 0, "quantum", "Q|auto", OPTION_QUANTUM, AT(quantum), 1, ANY,
       NULL, 0, "shares are multiples of Q (default 1)" },
     { PLANNING, 0, "rule", "RULE", OPTION_RULE, AT(rules), 0, 0, NULL, 0,
-      "finish, proportional, equal, single or manual=3/2; repeat or\n"
+      "finish, proportional, equal, single or manual=3/2; repeat or "
       "join by commas" },
     { PLANNING, 0, "item-bytes", "SIZE", OPTION_SIZE, AT(item_bytes), 0, 0,
       NULL, 0, "device memory an item takes" },
@@ -116,7 +116,7 @@ const struct option_row option_rows[] = {
 
     { MEASURING | C(REDUCE), 0, "dtype", "TYPE", OPTION_CHOICE, AT(dtype), 0, 0,
       dtypes, 9,
-      "f32 (default), tf32, f16, bf16, f64; reduce also i32, i64,\n"
+      "f32 (default), tf32, f16, bf16, f64; reduce also i32, i64, "
       "u8, i8" },
     { MEASURING, 0, "probe", "PROBE", OPTION_CHOICE, AT(probe), 0, 0, probes, 6,
       "gemm, copy, launch, link, work or all" },
@@ -127,7 +127,7 @@ const struct option_row option_rows[] = {
     { MEASURING, 0, "save", "FILE", OPTION_TEXT, AT(save), 0, 0, NULL, 0,
       "write the profile there" },
     { C(CALIBRATE), 0, "check", "FILE", OPTION_TEXT, AT(compare), 0, 0, NULL, 0,
-      "compare with this saved profile; exit 1 when a ratio moved\n"
+      "compare with this saved profile; exit 1 when a ratio moved "
       "by more than 5 %" },
     { C(DISCOVER), 0, "save", "FILE", OPTION_TEXT, AT(save), 0, 0, NULL, 0,
       "write the machine there" },
@@ -141,7 +141,7 @@ const struct option_row option_rows[] = {
     { MEASURING, 0, "work", "WORK", OPTION_CHOICE, AT(work), 0, 0, works, 5,
       "mlp (default), gemm, copy, mixed or empty" },
     { C(RUN), 0, "steps", "N", OPTION_INT, AT(steps), 1, 1000000, NULL, 0,
-      "measured rounds (default 20; empty: 1000 steps)" },
+      "measured rounds (default 20; empty: 20000 steps)" },
     { C(RUN), 0, "warmup", "N", OPTION_INT, AT(warmup), 0, 1000000, NULL, 0,
       "rounds before (default 3)" },
     { C(RUN) | C(REDUCE) | C(CALIBRATE) | C(SPLIT), 0, "threads",

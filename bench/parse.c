@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DIGITS_MAX = 12 }; /* of a fraction */
+__extension__ typedef __int128 wide;
+
 struct unit {
     const char *name;
     int64_t scale;
@@ -117,20 +120,27 @@ static int scaled(const char *text, const struct unit *units, const char *hint,
     if (!units->name)
         return refuse(error, at(text, p), "expected a unit, as in %s", hint);
 
-    int64_t value = 0, scale = units->scale, part;
-    for (p = whole; is_digit(*p); ++p)
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_mul_overflow(*p - '0', scale, &part) ||
-            __builtin_add_overflow(value, part, &value))
-            return refuse(error, 0, "is too large");
-    for (p = fraction; p && p < end; ++p) {
-        if (scale % 10 != 0 && *p != '0')
-            return refuse(error, at(text, p), "is finer than one unit");
-        scale /= 10;
-        if (__builtin_add_overflow(value, (*p - '0') * scale, &value))
+    wide value = 0, part = 0, ten = 1;
+    for (p = whole; is_digit(*p); ++p) {
+        value = value * 10 + (*p - '0');
+        if (value > INT64_MAX)
             return refuse(error, 0, "is too large");
     }
-    *out = value;
+    while (fraction && end > fraction && end[-1] == '0')
+        --end; /* 1.500 is 1.5 */
+    for (p = fraction; p && p < end; ++p) {
+        if (p - fraction == DIGITS_MAX)
+            return refuse(error, at(text, p), "has too many digits");
+        part = part * 10 + (*p - '0');
+        ten *= 10;
+    }
+    if (part * units->scale % ten != 0)
+        return refuse(error, at(text, fraction),
+                      "is not a whole number of the smallest unit");
+    value = value * units->scale + part * units->scale / ten;
+    if (value > INT64_MAX)
+        return refuse(error, 0, "is too large");
+    *out = (int64_t)value;
     return 1;
 }
 

@@ -1,5 +1,5 @@
-/* Single-precision matrix products for the workloads: the library's OpenBLAS
- * where it found one, else a blocked kernel of our own. */
+/* Single-precision matrix products for the workloads: the OpenBLAS that the
+ * library found and trusts, else the library's own blocked kernel. */
 #ifndef BENCH_WORK_GEMM_H
 #define BENCH_WORK_GEMM_H
 
@@ -16,8 +16,13 @@ struct gemm {
 void gemm_open(struct gemm *out, const char *path);
 void gemm_close(struct gemm *gemm);
 
-/** Row-major c = op(a) op(b) + beta c; c is m x n, k the inner length. */
-void gemm_f32(const struct gemm *gemm, int trans_a, int trans_b, int m, int n,
-              int k, const float *a, int lda, const float *b, int ldb,
-              float beta, float *c, int ldc);
+/** Row-major c = a b; c is m x n, k the inner length. */
+void gemm_f32(const struct gemm *gemm, int m, int n, int k, const float *a,
+              int lda, const float *b, int ldb, float *c, int ldc);
+
+/** c += transposed(a) b, rows without gaps; a is k x m. `scratch` has room for
+ *  m * k + m * n elements. */
+void gemm_f32_add_transposed(const struct gemm *gemm, int m, int n, int k,
+                             const float *a, const float *b, float *c,
+                             float *scratch);
 #endif

@@ -34,6 +34,8 @@ enum { PARAMETERS = HIDDEN * OUT + OUT + IN * HIDDEN + HIDDEN };
 struct tile {
     float x[TILE * IN], hidden[TILE * HIDDEN], d_hidden[TILE * HIDDEN];
     float out[TILE * OUT];
+    float w2_transposed[OUT * HIDDEN]; /* made once a shard */
+    float scratch[HIDDEN * TILE + IN * HIDDEN];
 };
 
 /* Everything of a member in one aligned block of its own. */
@@ -93,10 +95,12 @@ static double softmax_loss(float *row, int label)
 
 /* Loops of a row have a width the compiler knows, so that it makes vectors of
  * them at every level of optimisation. */
-static void relu_row(float *row)
+static void relu_row(float *restrict row, const float *restrict bias)
 {
-    for (int j = 0; j < HIDDEN; ++j)
-        row[j] = row[j] > 0 ? row[j] : 0;
+    for (int j = 0; j < HIDDEN; ++j) {
+        float value = row[j] + bias[j];
+        row[j] = value > 0 ? value : 0;
+    }
 }
 
 static void relu_back_row(float *restrict d_row, const float *restrict row,
@@ -113,33 +117,40 @@ static void forward(const struct gemm *gemm, const float *weights,
 {
     const float *b1 = weights + tensor_at(B1), *b2 = weights + tensor_at(B2);
 
+    gemm_f32(gemm, rows, HIDDEN, IN, tile->x, IN, weights + tensor_at(W1),
+             HIDDEN, tile->hidden, HIDDEN);
     for (int i = 0; i < rows; ++i)
-        memcpy(tile->hidden + i * HIDDEN, b1, HIDDEN * sizeof *b1);
-    gemm_f32(gemm, 0, 0, rows, HIDDEN, IN, tile->x, IN, weights + tensor_at(W1),
-             HIDDEN, 1, tile->hidden, HIDDEN);
+        relu_row(tile->hidden + i * HIDDEN, b1);
+    gemm_f32(gemm, rows, OUT, HIDDEN, tile->hidden, HIDDEN,
+             weights + tensor_at(W2), OUT, tile->out, OUT);
     for (int i = 0; i < rows; ++i)
-        relu_row(tile->hidden + i * HIDDEN);
-    for (int i = 0; i < rows; ++i)
-        memcpy(tile->out + i * OUT, b2, OUT * sizeof *b2);
-    gemm_f32(gemm, 0, 0, rows, OUT, HIDDEN, tile->hidden, HIDDEN,
-             weights + tensor_at(W2), OUT, 1, tile->out, OUT);
+        for (int k = 0; k < OUT; ++k)
+            tile->out[i * OUT + k] += b2[k];
 }
 
-static void backward(const struct gemm *gemm, const float *weights,
-                     struct tile *tile, int rows, float *gradient)
+static void backward(const struct gemm *gemm, struct tile *tile, int rows,
+                     float *gradient)
 {
-    gemm_f32(gemm, 1, 0, HIDDEN, OUT, rows, tile->hidden, HIDDEN, tile->out,
-             OUT, 1, gradient + tensor_at(W2), OUT);
+    gemm_f32_add_transposed(gemm, HIDDEN, OUT, rows, tile->hidden, tile->out,
+                            gradient + tensor_at(W2), tile->scratch);
     for (int i = 0; i < rows; ++i)
         for (int k = 0; k < OUT; ++k)
             gradient[tensor_at(B2) + (size_t)k] += tile->out[i * OUT + k];
-    gemm_f32(gemm, 0, 1, rows, HIDDEN, OUT, tile->out, OUT,
-             weights + tensor_at(W2), OUT, 0, tile->d_hidden, HIDDEN);
+    gemm_f32(gemm, rows, HIDDEN, OUT, tile->out, OUT, tile->w2_transposed,
+             HIDDEN, tile->d_hidden, HIDDEN);
     for (int i = 0; i < rows; ++i)
         relu_back_row(tile->d_hidden + i * HIDDEN, tile->hidden + i * HIDDEN,
                       gradient + tensor_at(B1));
-    gemm_f32(gemm, 1, 0, IN, HIDDEN, rows, tile->x, IN, tile->d_hidden, HIDDEN,
-             1, gradient + tensor_at(W1), HIDDEN);
+    gemm_f32_add_transposed(gemm, IN, HIDDEN, rows, tile->x, tile->d_hidden,
+                            gradient + tensor_at(W1), tile->scratch);
+}
+
+static void transpose_w2(struct tile *tile, const float *weights)
+{
+    for (int j = 0; j < HIDDEN; ++j)
+        for (int k = 0; k < OUT; ++k)
+            tile->w2_transposed[k * HIDDEN + j] =
+                weights[tensor_at(W2) + (size_t)(j * OUT + k)];
 }
 
 static void load_pixels(float *restrict x, const uint8_t *row)
@@ -159,6 +170,7 @@ static void shard_gradient(const struct gemm *gemm, struct replica *replica,
 
     memset(replica->gradient, 0, sizeof replica->gradient);
     replica->loss = 0;
+    transpose_w2(tile, replica->weights);
     for (int64_t first = 0; first < items; first += TILE) {
         int rows = items - first < TILE ? (int)(items - first) : TILE;
         for (int i = 0; i < rows; ++i)
@@ -171,7 +183,7 @@ static void shard_gradient(const struct gemm *gemm, struct replica *replica,
                 *(const uint8_t *)(y + (first + i) * labels->row_stride_bytes);
             replica->loss += softmax_loss(tile->out + i * OUT, label % OUT);
         }
-        backward(gemm, replica->weights, tile, rows, replica->gradient);
+        backward(gemm, tile, rows, replica->gradient);
     }
     if (items <= 0)
         return;

@@ -66,8 +66,8 @@ static int32_t rows_step(const hdp_shard *shard, void *user)
     int ldc = (int)(out->row_stride_bytes / (int64_t)sizeof(float));
     for (int64_t first = 0; first < shard->items; first += TILE) {
         int64_t left = shard->items - first;
-        gemm_f32(&rows->gemm, 0, 0, left < TILE ? (int)left : TILE, N, K,
-                 (const float *)in->data + first * lda, lda, rows->right, N, 0,
+        gemm_f32(&rows->gemm, left < TILE ? (int)left : TILE, N, K,
+                 (const float *)in->data + first * lda, lda, rows->right, N,
                  (float *)out->data + first * ldc, ldc);
     }
     return 0;

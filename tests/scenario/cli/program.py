@@ -1,0 +1,61 @@
+"""Runs hdp_bench the way a user does, for the tests of its command line."""
+import json
+import os
+import subprocess
+import sys
+
+BENCH = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("HDP_BENCH", "")
+FAILURES = []
+
+
+def run(*words, env=None, **more):
+    """The finished process of hdp_bench WORDS; text in and out."""
+    return subprocess.run([BENCH, *words], capture_output=True, text=True,
+                          timeout=300, env={**os.environ, **(env or {})},
+                          **more)
+
+
+def refuse(constant):
+    raise ValueError(f"{constant} is no JSON")
+
+
+def document(text):
+    """The one JSON document of a stdout: strict, and nothing beside it."""
+    return json.loads(text, parse_constant=refuse)
+
+
+def ask(*words, code=0, **more):
+    """The document of hdp_bench WORDS -o json, after checking its exit code."""
+    done = run(*words, "-o", "json", **more)
+    expect(done.returncode, code, f"exit code of {' '.join(words)}: "
+           f"{done.stderr.strip()}")
+    try:
+        got = document(done.stdout)
+    except ValueError as error:
+        expect(str(error), "one document", f"stdout of {' '.join(words)}")
+        return {}
+    expect(got.get("schema"), "hdp.bench", "schema")
+    expect(got.get("schema_version"), 1, "schema_version")
+    return got
+
+
+def expect(got, want, what):
+    if got != want:
+        FAILURES.append(f"{what}: got {got!r}, expected {want!r}")
+
+
+def expect_true(holds, what):
+    if not holds:
+        FAILURES.append(what)
+
+
+def end():
+    """Prints what failed; the script's last line."""
+    for failure in FAILURES:
+        print("FAILED", failure)
+    sys.exit(1 if FAILURES else 0)
+
+
+if not BENCH or not os.access(BENCH, os.X_OK):
+    print(f"skipped: no hdp_bench at '{BENCH}'")
+    sys.exit(77)

@@ -1,0 +1,92 @@
+"""Bad command lines: exit code, one document, and where the fault is."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "cli"))
+from program import ask, document, end, expect, expect_true, run
+
+PAIR = "sim:0/item=10us+sim:1/item=50us"
+
+# words, what the message must hold, position in the option's value or None
+USAGE = [
+    (["split", "-d", "sim:0/item=", "-N", "8"], "item", None),
+    (["split", "-d", "cuda:0,0", "-N", "8"], "0", None),
+    (["split", "-d", "host:9999999999", "-N", "8"], "9999999999", None),
+    (["split", "-d", "sim:0/item=-1us", "-N", "8"], "item", None),
+    (["split", "-d", "sim:0/bogus=1", "-N", "8"], "bogus", None),
+    (["split", "-d", "", "-N", "8"], "-d", 1),
+    (["split", "-d", PAIR, "-N", "-1"], "-N", None),
+    (["split", "-d", PAIR, "-N", "1e99"], "-N", 2),
+    (["split", "-d", PAIR, "-N", "99999999999999999999"], "-N", None),
+    (["split", "-d", PAIR, "-N", ""], "-N", 1),
+    (["split", "-d", PAIR, "-N"], "needs a value", None),
+    (["split", "-d", PAIR], "-N", None),
+    (["nonsense"], "nonsense", None),
+    (["doctor"], "not in this version", None),
+    (["split", "--nonsense"], "--nonsense", None),
+    (["split", "-N", "8", "reduce"], "reduce", None),
+    (["discover", "-N", "8"], "-N", None),
+    (["split", "-d", PAIR, "-N", "8", "--rule", "fair"], "fair", 1),
+    (["split", "-d", PAIR, "-N", "8", "--rule", "equal,fair"], "fair", 7),
+    (["split", "-d", PAIR, "-N", "8", "--rule", "manual"], "ratios", 7),
+    (["split", "-d", PAIR, "-N", "8", "--rule", "manual=-1/2"], "negative", 8),
+    (["split", "-d", PAIR, "-N", "8", "--rule", "manual=nan/2"], "number", 8),
+    (["split", "-d", PAIR, "-N", "8", "--rule", "manual=0/0"], "zero", None),
+    (["split", "-d", PAIR, "-N", "8", "--rule", "manual=1/2/3"], "3 ratios",
+     None),
+    (["split", "-d", PAIR, "-N", "8", "--budget", "300"], "unit", 4),
+    (["split", "-d", PAIR, "-N", "8", "--quantum", "0"], "--quantum", None),
+    (["split", "-d", PAIR, "-N", "8", "--item-bytes", "4K"], "unit", 2),
+    (["run", "-d", PAIR, "--work", "magic"], "magic", 1),
+    (["reduce", "-d", PAIR, "--weights", "1/2/3"], "weights", None),
+    (["reduce", "-d", PAIR, "--weights", "0.5/1"], "weight 1", None),
+    (["reduce", "-d", PAIR, "-b", "8", "-e", "4"], "-b", None),
+    (["split", "-d", PAIR, "-N", "8", "--out", "x.csv"], "x.csv", None),
+]
+
+for words, part, position in USAGE:
+    line = " ".join(words)
+    got = ask(*words, code=2)
+    error = got.get("error") or {}
+    expect(got.get("status"), "usage", f"status of {line}")
+    expect(error.get("status"), "argument", f"error of {line}")
+    expect_true(part in error.get("text", ""),
+                f"{line}: '{error.get('text')}' does not name '{part}'")
+    if position:
+        expect(error.get("position"), position, f"position of {line}")
+    plain = run(*words)
+    expect(plain.returncode, 2, f"exit code of {line} without json")
+    expect_true(part in plain.stderr, f"{line}: stderr is '{plain.stderr}'")
+    expect_true("{" not in plain.stdout, f"{line}: json on a table's stdout")
+
+# -o json counts also behind the fault, and in its other spellings
+for spelling in (["-ojson"], ["--format=json"], ["--format", "json"]):
+    done = run("nonsense", *spelling)
+    expect(done.returncode, 2, f"exit code with {spelling}")
+    expect(document(done.stdout)["status"], "usage", f"with {spelling}")
+
+# a group of GPUs where there is no driver
+gpu = ask("split", "-d", "cuda:0", "-N", "8", code=3)
+text = (gpu.get("error") or {}).get("text", "")
+expect(gpu.get("status"), "environment", "status without a driver")
+expect((gpu.get("error") or {}).get("status"), "not_found", "no driver")
+expect_true("no device" in text, f"no driver: '{text}' lacks 'no device'")
+
+# a missing file, and a total that does not fit
+missing = ask("split", "--profile", "/nowhere/x.json", "-N", "8", code=3)
+expect_true("/nowhere/x.json" in missing["error"]["text"], "missing file")
+full = ask("split", "-d", "sim:0/item=1us/mem=1GiB", "-N", "8",
+           "--item-bytes", "1GB", code=1)
+expect(full["error"]["status"], "capacity", "what does not fit")
+expect(full["error"]["largest_total"], 1, "largest total that fits")
+
+# stdout that nobody reads
+closed = os.open("/dev/full", os.O_WRONLY)
+import subprocess
+from program import BENCH
+done = subprocess.run([BENCH, "--help"], stdout=closed,
+                      stderr=subprocess.PIPE, text=True)
+expect(done.returncode, 3, "exit code when stdout is full")
+os.close(closed)
+end()
