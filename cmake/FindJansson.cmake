@@ -36,8 +36,10 @@ target_link_libraries(fits PRIVATE \"${JANSSON_ARCHIVE}\")
 target_link_options(fits PRIVATE LINKER:--exclude-libs,ALL LINKER:-z,text)
 ")
     file(WRITE ${dir}/fits.c "#include <jansson.h>
-char *fits(const json_t *json);
-char *fits(const json_t *json) { return json_dumps(json, JSON_COMPACT); }
+char *fits(const char *text);
+char *fits(const char *text) {
+    return json_dumps(json_loads(text, 0, 0), JSON_COMPACT);
+}
 ")
     try_compile(${out} ${dir}/build ${dir} fits)
     set(${out} ${${out}} PARENT_SCOPE)
