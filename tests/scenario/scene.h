@@ -26,6 +26,30 @@ struct scene {
     } while (0)
 #define expect_ok(call) expect_status(HDP_OK, call)
 
+/* Two whole numbers are one. What comes after them says which, as printf. */
+#define expect_number(want, got, ...)                                          \
+    scene_compare((want), (got), __FILE__, __LINE__, __VA_ARGS__)
+
+static inline void scene_compare(int64_t want, int64_t got, const char *file,
+                                 int line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static inline void scene_compare(int64_t want, int64_t got, const char *file,
+                                 int line, const char *format, ...)
+{
+    va_list arguments;
+    char text[256];
+
+    if (want == got)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_error("%s: expected %lld, got %lld\n", text, (long long)want,
+                (long long)got);
+    _fail(file, line);
+}
+
 static inline void scene_open(struct scene *scene, const char *spec,
                               const int64_t *items, int32_t count,
                               const hdp_group_options *options)
