@@ -29,9 +29,9 @@ static int32_t memory_domain(const hdp_group *group, int32_t m)
         const struct hdpi_device_row *other = &group->members[i].device->row;
         if (row->info.kind == HDP_HOST && other->info.kind == HDP_HOST &&
             row->ask.memory_bytes == 0 && other->ask.memory_bytes == 0)
-            return group->members[i].rank;
+            return group->members[i].rank + 1; /* 0: its own */
     }
-    return group->members[m].rank;
+    return group->members[m].rank + 1;
 }
 
 static void describe(struct hdpi_rank_profile *out,
@@ -58,18 +58,12 @@ static void describe(struct hdpi_rank_profile *out,
                          hdpi_group_key(group, from->member->rank));
 }
 
-static size_t kept(const struct hdpi_series *series)
-{
-    return series->seen < HDPI_SAMPLES_MAX ? (size_t)series->seen
-                                           : HDPI_SAMPLES_MAX;
-}
-
 /* The samples of the largest size as they came, and how far they lie apart. */
 static hdp_status keep_samples(struct hdpi_rank_profile *out,
                                const struct hdpi_series *top)
 {
     double values[HDPI_SAMPLES_MAX];
-    size_t count = kept(top);
+    size_t count = hdpi_series_kept(top);
 
     out->samples_ns = hdpi_alloc(count, sizeof *out->samples_ns, "samples");
     if (!out->samples_ns)
@@ -91,7 +85,7 @@ static hdp_status give_points(hdp_profile *profile, struct hdpi_sampler *from)
     for (int32_t i = 0; i < from->size_count; ++i) {
         struct hdpi_series *series = &from->series[i];
         items[i] = series->items;
-        ns[i] = hdpi_median(series->ns, kept(series));
+        ns[i] = hdpi_median(series->ns, hdpi_series_kept(series));
     }
     HDPI_RETURN_IF(hdpi_profile_set_points(profile, from->member->rank, items,
                                            ns, from->size_count));

@@ -22,11 +22,12 @@ struct hdpi_rank_profile {
     int64_t *point_items; /* strictly increasing, > 0 */
     double *point_ns;     /* as measured or given; monotone_ns is used */
     double *monotone_ns;  /* non-decreasing */
+    double *slope_ns;     /* an item after each point, as given; derived */
     int64_t point_count;
     double in_bytes_per_second, out_bytes_per_second; /* 0: not a limit */
     double reduce_bytes_per_second;
     int64_t memory_bytes;  /* free for the work; 0: not known, no cap */
-    int32_t memory_domain; /* ranks with the same number share memory */
+    int32_t memory_domain; /* ranks with the same number share; 0: its own */
     int32_t lacks_dtype;   /* 1: cannot compute in the profile's dtype */
     int32_t simulated;     /* 1: the figures are a model's, not a clock's */
     int32_t provenance;    /* HDPI_FROM_* */
@@ -45,7 +46,7 @@ struct hdp_profile {
     struct hdpi_rank_profile *ranks; /* info.member_count */
 };
 
-/** A profile of `count` zeroed ranks (memory_domain = own rank, duty 100). */
+/** A profile of `count` zeroed ranks (memory their own, duty 100). */
 hdp_status hdpi_profile_new(hdp_profile **out, int32_t count);
 void hdpi_profile_free(hdp_profile *profile);
 
@@ -59,6 +60,17 @@ hdp_status hdpi_profile_set_points(hdp_profile *profile, int32_t rank,
                                    const int64_t *items, const double *ns,
                                    int64_t count);
 
+/**
+ * Copies everything known of a rank, arrays included.
+ * @param rank  Of `profile`, as hdpi_profile_new() left it.
+ */
+hdp_status hdpi_profile_copy_rank(hdp_profile *profile, int32_t rank,
+                                  const struct hdpi_rank_profile *from);
+
+/** Items a second at the largest size known; the curve's own where no rate was
+ *  measured. 0 for a rank that lacks the dtype. */
+double hdpi_profile_rate(const struct hdpi_rank_profile *rank);
+
 /** t(items) in ns; items >= 0, rank in range (not checked). */
 double hdpi_profile_time(const struct hdpi_rank_profile *rank, int64_t items);
 
@@ -66,6 +78,15 @@ double hdpi_profile_time(const struct hdpi_rank_profile *rank, int64_t items);
  *  hdpi_profile_time(). */
 int64_t hdpi_profile_items(const struct hdpi_rank_profile *rank, double ns,
                            int64_t limit);
+
+/** About the largest n with t(n) + extra_ns * n <= ns, as a real number that
+ *  rounding may have moved; below 0 when there is none above 0. */
+double hdpi_profile_guess(const struct hdpi_rank_profile *rank, double ns,
+                          double extra_ns);
+
+/** A straight line that resembles the curve; item_ns above 0. */
+void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
+                       double *item_ns);
 
 int hdpi_profile_is_valid(const hdp_profile *profile);
 #endif

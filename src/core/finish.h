@@ -1,0 +1,89 @@
+/* Find the finish time: the least time at which the ranks together hold the
+ * total, exactly and in whole items, under every limit of a split. */
+#ifndef HDPI_FINISH_H
+#define HDPI_FINISH_H
+#include <stddef.h>
+#include "core/lane.h"
+
+/* Ranks of one physical device share its memory: the first of them leads, the
+ * others follow through `next`. */
+struct hdpi_pool {
+    int32_t lead; /* lowest rank of this rank's pool; -1: memory of its own */
+    int32_t next; /* next rank of the pool, -1 at its end */
+};
+
+struct hdpi_finish {
+    int32_t count;
+    int64_t total, quantum; /* quantum 1 or more */
+
+    /* speed: of a profile, or pure rates, or (both NULL) all alike */
+    const struct hdpi_rank_profile *ranks;
+    double in_bytes, out_bytes; /* an item over the host link */
+    int32_t overlap;
+    const double *rates; /* 0 or more; 0 gets nothing */
+    double scale;        /* factor of the rates, a power of two */
+
+    const int64_t *low;  /* items each gets at least; NULL: 0 */
+    const int64_t *high; /* and at most, <= total; NULL: total */
+
+    /* memory shared by several ranks; pools NULL: none */
+    const struct hdpi_pool *pools;
+    const int64_t *room; /* bytes, of each lead */
+    int64_t fixed_bytes, item_bytes;
+
+    int64_t *items; /* receives the shares; scratch before that */
+};
+
+/**
+ * Fills items with shares whose slowest rank ends as early as any split's.
+ *
+ * Each is a multiple of the quantum; what the total has over multiples lies on
+ * the last rank that has items. What fits just below the time found goes out
+ * first, what becomes possible exactly then goes to the lower ranks, so that
+ * equal ranks differ by one block at most and shares never fall as the total
+ * grows by multiples (unless a device must drop a replica to hold them).
+ *
+ * Time O(ranks) for each of a few rounds; no allocation; stack below 2 KiB.
+ *
+ * @param level  Receives the least time at which those above their minimum
+ *               hold the rest (0: nobody is); the slowest rank may end later
+ *               when a minimum wants it. May be NULL.
+ * @return 1; 0 when the ranks cannot hold the total (items then hold nothing
+ *         of use).
+ */
+int hdpi_finish(const struct hdpi_finish *finish, double *level);
+
+/** Largest total the ranks could hold, minimums set aside; at most `total`. */
+int64_t hdpi_finish_capacity(const struct hdpi_finish *finish);
+
+/** Time of an item over a link; 0 without one. */
+static inline double hdpi_link_ns(double bytes, double bytes_per_second)
+{
+    if (bytes <= 0 || bytes_per_second <= 0)
+        return 0;
+    double ns = bytes / bytes_per_second * 1e9;
+    return ns < 1e24 ? ns : 1e24; /* times 2^63 items stays finite */
+}
+
+/** The speed of one rank as the split sees it. */
+static inline void hdpi_finish_lane(struct hdpi_lane *out,
+                                    const struct hdpi_finish *finish,
+                                    int32_t rank)
+{
+    out->in_ns = out->out_ns = 0;
+    out->overlap = finish->overlap;
+    out->rate = 1;
+    out->rank = finish->ranks ? &finish->ranks[rank] : NULL;
+    if (out->rank) {
+        out->in_ns =
+            hdpi_link_ns(finish->in_bytes, out->rank->in_bytes_per_second);
+        out->out_ns =
+            hdpi_link_ns(finish->out_bytes, out->rank->out_bytes_per_second);
+    } else if (finish->rates) {
+        out->rate = finish->rates[rank] * finish->scale;
+    }
+}
+
+/** When the last of these shares ends. */
+double hdpi_finish_time(const struct hdpi_finish *finish, const int64_t *items);
+#endif

@@ -1,0 +1,463 @@
+/* The public door of profiles, and their files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/mem.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "core/profile.h"
+#include "internal.h"
+#include "json/json.h"
+
+/* ---- from models --------------------------------------------------------- */
+
+enum { POINTS_MAX = 1 << 20 };
+
+static hdp_status refuse(int32_t rank, const char *what)
+{
+    return hdpi_fail_member(HDP_ERR_ARGUMENT, -1, rank, "models[%d].%s",
+                            (int)rank, what);
+}
+
+static int is_figure(double value)
+{
+    return value >= 0 && value - value == 0;
+}
+
+static hdp_status check_model(const hdp_model *model, int32_t rank)
+{
+    int points = model->point_count != 0;
+
+    if (model->point_count < 0 || model->point_count > POINTS_MAX)
+        return refuse(rank, "point_count is not between 0 and 1048576");
+    if (points && (!model->point_items || !model->point_ns))
+        return refuse(rank, "point_items or point_ns is NULL");
+    if (!points && !(model->fixed_ns >= 0 && model->fixed_ns <= 1e18))
+        return refuse(rank, "fixed_ns is not between 0 and 1e18");
+    if (!points && !(model->item_ns >= 1e-9 && model->item_ns <= 1e18))
+        return refuse(rank, "item_ns is not between 1e-9 and 1e18");
+    if (!is_figure(model->in_bytes_per_second) ||
+        !is_figure(model->out_bytes_per_second) ||
+        !is_figure(model->reduce_bytes_per_second))
+        return refuse(rank, "..._bytes_per_second is not a finite number of 0 "
+                            "or more");
+    if (model->memory_bytes < 0)
+        return refuse(rank, "memory_bytes is below 0");
+    if (model->memory_domain < 0)
+        return refuse(rank, "memory_domain is below 0");
+    if (model->key && strlen(model->key) >= HDPI_KEY_MAX)
+        return refuse(rank, "key has more than 191 bytes");
+    return HDP_OK;
+}
+
+static hdp_status take_model(hdp_profile *profile, int32_t rank,
+                             const hdp_model *models)
+{
+    struct hdpi_rank_profile *to = &profile->ranks[rank];
+    hdp_model model;
+
+    HDPI_RETURN_IF(
+        hdpi_options_read_at(&model, sizeof model, models, rank, "hdp_model"));
+    HDPI_RETURN_IF(check_model(&model, rank));
+    to->in_bytes_per_second = model.in_bytes_per_second;
+    to->out_bytes_per_second = model.out_bytes_per_second;
+    to->reduce_bytes_per_second = model.reduce_bytes_per_second;
+    to->memory_bytes = model.memory_bytes;
+    to->memory_domain = model.memory_domain;
+    to->provenance = HDPI_FROM_MODEL;
+    if (model.key)
+        (void)hdpi_text_copy(to->key, sizeof to->key, model.key);
+    if (model.point_count > 0)
+        return hdpi_profile_set_points(profile, rank, model.point_items,
+                                       model.point_ns, model.point_count);
+    to->fixed_ns = model.fixed_ns;
+    to->item_ns = model.item_ns;
+    to->rate = hdpi_profile_rate(to);
+    return HDP_OK;
+}
+
+struct share { /* of a device's memory */
+    int32_t domain, rank;
+    int64_t bytes;
+};
+
+static int by_domain(const void *a, const void *b)
+{
+    const struct share *x = a, *y = b;
+    if (x->domain != y->domain)
+        return x->domain < y->domain ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Members of one domain have one memory: two figures for it are a mistake. */
+static hdp_status check_domains(const hdp_profile *profile)
+{
+    int32_t count = profile->info.member_count, shared = 0;
+    hdp_status status = HDP_OK;
+
+    for (int32_t i = 0; i < count; i++)
+        shared += profile->ranks[i].memory_domain > 0;
+    if (shared < 2)
+        return HDP_OK;
+    struct share *shares =
+        hdpi_alloc((size_t)shared, sizeof *shares, "memory domains");
+    if (!shares)
+        return HDP_ERR_MEMORY;
+    int32_t k = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const struct hdpi_rank_profile *rank = &profile->ranks[i];
+        if (rank->memory_domain > 0)
+            shares[k++] =
+                (struct share){ rank->memory_domain, i, rank->memory_bytes };
+    }
+    qsort(shares, (size_t)k, sizeof *shares, by_domain);
+    for (k = 1; k < shared && status == HDP_OK; k++)
+        if (shares[k].domain == shares[k - 1].domain &&
+            shares[k].bytes != shares[k - 1].bytes)
+            status = hdpi_fail_member(
+                HDP_ERR_ARGUMENT, -1, shares[k].rank,
+                "models[%d].memory_bytes is %lld, but models[%d] of the same "
+                "memory_domain has %lld",
+                (int)shares[k].rank, (long long)shares[k].bytes,
+                (int)shares[k - 1].rank, (long long)shares[k - 1].bytes);
+    free(shares);
+    return status;
+}
+
+hdp_status hdp_profile_create(hdp_profile **out, const hdp_model *models,
+                              int32_t count)
+{
+    hdp_status status = HDP_OK;
+    hdp_profile *profile = NULL;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (!models)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "models is NULL");
+    if (count < 1)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "count is %d", (int)count);
+    HDPI_TRY(hdpi_profile_new(&profile, count));
+    for (int32_t i = 0; i < count; i++)
+        HDPI_TRY(take_model(profile, i, models));
+    HDPI_TRY(check_domains(profile));
+    profile->info.probe = HDP_PROBE_WORK;
+    profile->info.ended_by = HDP_ENDED_GIVEN;
+    *out = profile;
+    profile = NULL;
+out:
+    hdpi_profile_free(profile);
+    return status;
+}
+
+/* ---- from others --------------------------------------------------------- */
+
+static int32_t find_key(const hdp_profile *profile, const char *key)
+{
+    for (int32_t i = 0; i < profile->info.member_count; i++)
+        if (strcmp(profile->ranks[i].key, key) == 0)
+            return i;
+    return -1;
+}
+
+/* Twice the same identity (simulated devices may be alike): each is used once,
+ * in order, before any is used again. */
+static int32_t find_unused(const hdp_profile *profile, const char *key,
+                           const unsigned char *used)
+{
+    for (int32_t i = 0; i < profile->info.member_count; i++)
+        if (!used[i] && strcmp(profile->ranks[i].key, key) == 0)
+            return i;
+    return find_key(profile, key);
+}
+
+static hdp_status select_ranks(hdp_profile *to, const hdp_profile *from,
+                               const hdp_group *group, unsigned char *used)
+{
+    for (int32_t rank = 0; rank < to->info.member_count; rank++) {
+        const char *key = hdpi_group_key(group, rank);
+        int32_t found = key[0] ? find_unused(from, key, used) : -1;
+        if (found < 0)
+            return hdpi_fail_member(HDP_ERR_NOT_FOUND, -1, rank,
+                                    "rank %d (%s) is not in the profile",
+                                    (int)rank, key);
+        used[found] = 1;
+        HDPI_RETURN_IF(hdpi_profile_copy_rank(to, rank, &from->ranks[found]));
+    }
+    return HDP_OK;
+}
+
+hdp_status hdp_profile_select(hdp_profile **out, const hdp_profile *profile,
+                              const hdp_group *group)
+{
+    hdp_status status = HDP_OK;
+    hdp_profile *selected = NULL;
+    unsigned char *used = NULL;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_TRY(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    HDPI_TRY(hdpi_group_check_any(group));
+    int32_t count = hdpi_group_rank_count(group);
+    HDPI_TRY(hdpi_profile_new(&selected, count));
+    selected->info = profile->info;
+    selected->info.member_count = count;
+    selected->info.fingerprint = group->fingerprint;
+    used = hdpi_alloc((size_t)profile->info.member_count, 1, "a selection");
+    if (!used)
+        HDPI_TRY(HDP_ERR_MEMORY);
+    HDPI_TRY(select_ranks(selected, profile, group, used));
+    *out = selected;
+    selected = NULL;
+out:
+    free(used);
+    hdpi_profile_free(selected);
+    return status;
+}
+
+hdp_status hdp_profile_update(hdp_profile **out, const hdp_profile *profile,
+                              const struct hdp_report *report)
+{
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_RETURN_IF(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    HDPI_RETURN_IF(hdpi_object_check(report, HDPI_REPORT, "report"));
+    return hdpi_fail(HDP_ERR_UNSUPPORTED,
+                     "learning from steps is not in this version: calibrate "
+                     "again");
+}
+
+/* ---- questions ----------------------------------------------------------- */
+
+static hdp_status check_rank(const hdp_profile *profile, const void *out,
+                             int32_t rank)
+{
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    HDPI_RETURN_IF(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    if (rank >= 0 && rank < profile->info.member_count)
+        return HDP_OK;
+    return hdpi_fail(HDP_ERR_NOT_FOUND, "rank %d: the profile has %d ranks",
+                     (int)rank, (int)profile->info.member_count);
+}
+
+hdp_status hdp_profile_get(hdp_profile_info *out, const hdp_profile *profile)
+{
+    HDPI_RETURN_IF(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    return hdpi_options_write(out, &profile->info, sizeof profile->info,
+                              "hdp_profile_info");
+}
+
+hdp_status hdp_profile_time(double *out_ns, const hdp_profile *profile,
+                            int32_t rank, int64_t items)
+{
+    HDPI_RETURN_IF(check_rank(profile, out_ns, rank));
+    if (items < 0)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "items is %lld, below 0",
+                         (long long)items);
+    *out_ns = hdpi_profile_time(&profile->ranks[rank], items);
+    return HDP_OK;
+}
+
+hdp_status hdp_profile_ratio(double *out, const hdp_profile *profile,
+                             int32_t rank)
+{
+    double sum = 0;
+
+    HDPI_RETURN_IF(check_rank(profile, out, rank));
+    for (int32_t i = 0; i < profile->info.member_count; i++)
+        sum += hdpi_profile_rate(&profile->ranks[i]);
+    *out = sum > 0 ? hdpi_profile_rate(&profile->ranks[rank]) / sum : 0;
+    return HDP_OK;
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+hdp_status hdp_profile_to_json(const hdp_profile *profile, char *text,
+                               size_t capacity, size_t *needed)
+{
+    hdp_status status = HDP_OK;
+    char *whole = NULL;
+
+    HDPI_TRY(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    HDPI_TRY(hdpi_profile_write_json(&whole, profile));
+    HDPI_TRY(hdpi_text_give(whole, strlen(whole), text, capacity, needed));
+out:
+    free(whole);
+    return status;
+}
+
+hdp_status hdp_profile_from_json(hdp_profile **out, const char *text,
+                                 size_t length)
+{
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (!text)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "text is NULL");
+    return hdpi_profile_read_json(out, text, length);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static hdp_status fail_file(const char *path, const char *what, int error)
+{
+    hdp_status status = error == ENOENT ? HDP_ERR_NOT_FOUND : HDP_ERR_SYSTEM;
+    char room[128];
+
+    hdpi_fail(status, "%s: %s: %s", path, what,
+              strerror_r(error, room, sizeof room));
+    hdpi_error()->vendor = HDPI_VENDOR_SYSTEM;
+    hdpi_error()->vendor_code = error;
+    return status;
+}
+
+/* Opens beside the standard three, which may be closed: what others print must
+ * not land in a profile. */
+static int open_file(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC, 0644);
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return moved;
+}
+
+static hdp_status read_all(char **out, size_t *length, int fd, const char *path)
+{
+    hdp_status status = HDP_OK;
+    char *text = NULL;
+    size_t capacity = 0, used = 0;
+
+    for (;;) {
+        HDPI_TRY(hdpi_grow(&text, &capacity, used + 4096, 1, "a profile file"));
+        ssize_t got = read(fd, text + used, capacity - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            HDPI_TRY(fail_file(path, "reading", errno));
+        if (got == 0)
+            break;
+        used += (size_t)got;
+        if (used > HDPI_JSON_BYTES_MAX)
+            HDPI_TRY(hdpi_fail(HDP_ERR_ARGUMENT,
+                               "%s: larger than %d bytes, no profile", path,
+                               (int)HDPI_JSON_BYTES_MAX));
+    }
+    *out = text;
+    *length = used;
+    text = NULL;
+out:
+    free(text);
+    return status;
+}
+
+hdp_status hdp_profile_load(hdp_profile **out, const char *path)
+{
+    hdp_status status = HDP_OK;
+    char *text = NULL;
+    size_t length = 0;
+    int fd = -1;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (!path || !path[0])
+        return hdpi_fail(HDP_ERR_ARGUMENT, "path is %s",
+                         path ? "empty" : "NULL");
+    fd = open_file(path, O_RDONLY);
+    if (fd < 0)
+        HDPI_TRY(fail_file(path, "opening", errno));
+    HDPI_TRY(read_all(&text, &length, fd, path));
+    HDPI_TRY(hdpi_profile_read_json(out, text, length));
+out:
+    free(text);
+    if (fd >= 0)
+        (void)close(fd);
+    return status;
+}
+
+static hdp_status write_all(int fd, const char *text, size_t length,
+                            const char *path)
+{
+    while (length > 0) {
+        ssize_t put = write(fd, text, length);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return fail_file(path, "writing", errno);
+        text += put;
+        length -= (size_t)put;
+    }
+    return HDP_OK;
+}
+
+/* A new file beside the old one takes its place in one step; what is there but
+ * no file (a terminal, a pipe) is written to. */
+static hdp_status replace_file(const char *path, const char *text,
+                               size_t length)
+{
+    hdp_status status = HDP_OK;
+    struct stat there;
+    size_t room = strlen(path) + 64;
+    char *beside = NULL;
+    int fd = -1, made = 0;
+
+    int special = stat(path, &there) == 0 && !S_ISREG(there.st_mode);
+    beside = hdpi_alloc(room, 1, "a file name");
+    if (!beside)
+        return HDP_ERR_MEMORY;
+    (void)snprintf(beside, room, "%s.%ld-%llx.new", path, (long)getpid(),
+                   (unsigned long long)hdpi_clock_ns() ^ (uintptr_t)&there);
+    if (special)
+        fd = open_file(path, O_WRONLY);
+    else
+        fd = open_file(beside, O_WRONLY | O_CREAT | O_EXCL);
+    if (fd < 0)
+        HDPI_TRY(fail_file(path, "opening for writing", errno));
+    made = !special;
+    HDPI_TRY(write_all(fd, text, length, path));
+    if (made && fsync(fd) != 0)
+        HDPI_TRY(fail_file(path, "writing", errno));
+    if (made && rename(beside, path) != 0)
+        HDPI_TRY(fail_file(path, "replacing", errno));
+    made = 0;
+out:
+    if (fd >= 0)
+        (void)close(fd);
+    if (made)
+        (void)unlink(beside);
+    free(beside);
+    return status;
+}
+
+hdp_status hdp_profile_save(const hdp_profile *profile, const char *path)
+{
+    hdp_status status = HDP_OK;
+    char *text = NULL;
+
+    HDPI_TRY(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    if (!path || !path[0])
+        HDPI_TRY(
+            hdpi_fail(HDP_ERR_ARGUMENT, "path is %s", path ? "empty" : "NULL"));
+    HDPI_TRY(hdpi_profile_write_json(&text, profile));
+    HDPI_TRY(replace_file(path, text, strlen(text)));
+out:
+    free(text);
+    return status;
+}
+
+void hdp_profile_destroy(hdp_profile *profile)
+{
+    if (hdpi_object_release((struct hdpi_object *)profile, HDPI_PROFILE))
+        hdpi_profile_free(profile);
+}
