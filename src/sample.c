@@ -9,12 +9,15 @@
 
 enum {
     SAMPLE_NS = 1500000,
+    SAMPLE_MAX_NS = 20000000,
     WIDTH = 512,             /* of a product; the same for all members */
     TOP_REPEATS = 4,         /* of the largest size in a built-in cycle */
     LOOK_AGAIN_NS = 50000000 /* at the gate: is the group lost? */
 };
 
-static const double SETTLED = 0.01; /* relative MAD of the medians */
+static const double SETTLED = 0.01;   /* relative MAD of the last medians */
+static const double CERTAIN = 0.003;  /* relative error of the median of all */
+static const double MEDIAN_SE = 1.86; /* times MAD / sqrt(n): that error */
 
 /* ---- one sample ---------------------------------------------------------- */
 
@@ -83,22 +86,23 @@ static void choose_sizes(struct hdpi_sampler *own, int64_t top)
     add_size(own, top);
 }
 
-/* Doubles until a call takes half a sample, which also warms the function up,
- * and fits the sample from that. */
+/* Doubles until a call takes half a sample and twice the time of one row, so
+ * that the slope is not lost in a fixed cost; fits the size from that. It also
+ * warms the function up. */
 static hdp_status fit_work(struct hdpi_sampler *own, int64_t *out_top)
 {
     int64_t limit = own->whole->items_max, items = 1;
-    double ns;
+    double one_ns, ns;
 
-    HDPI_RETURN_IF(sample(own, items, &ns));
-    for (;;) {
-        HDPI_RETURN_IF(sample(own, items, &ns));
-        if (ns >= SAMPLE_NS / 2 || items > limit / 2)
+    HDPI_RETURN_IF(sample(own, items, &one_ns));
+    HDPI_RETURN_IF(sample(own, items, &one_ns));
+    for (ns = one_ns; items <= limit / 2;) {
+        if (ns >= SAMPLE_NS / 2 && (ns >= 2 * one_ns || ns >= SAMPLE_MAX_NS))
             break;
         items *= 2;
+        HDPI_RETURN_IF(sample(own, items, &ns));
     }
-    ns = (double)items * SAMPLE_NS / ns;
-    *out_top = ns < (double)limit ? (int64_t)ns : limit;
+    *out_top = items;
     return HDP_OK;
 }
 
@@ -177,25 +181,39 @@ static void step_on(struct hdpi_sampler *own)
     own->cycles++;
 }
 
-/* A median of every few samples of the largest size; the last medians tell
- * whether the samples agree. */
+/* The last medians agree, and the median of all is known well enough. */
+static int has_settled(const struct hdpi_sampler *own,
+                       const struct hdpi_series *top)
+{
+    double values[HDPI_SAMPLES_MAX];
+    size_t count = hdpi_series_kept(top);
+
+    if (own->median_count < HDPI_BLOCKS)
+        return 0;
+    memcpy(values, own->medians, sizeof own->medians);
+    if (hdpi_relative_mad(values, HDPI_BLOCKS) > SETTLED)
+        return 0;
+    memcpy(values, top->ns, count * sizeof *values);
+    return MEDIAN_SE * hdpi_relative_mad(values, count) <=
+           CERTAIN * sqrt((double)count);
+}
+
+/* A median of every few samples of the largest size tells whether times are
+ * still moving. */
 static void judge(struct hdpi_sampler *own, const struct hdpi_series *top)
 {
-    double values[HDPI_BLOCKS], median;
+    double values[HDPI_BLOCK], median;
+    int64_t last = top->seen - 1;
 
-    own->recent[(top->seen - 1) % HDPI_BLOCK] =
-        top->ns[(top->seen - 1) % HDPI_SAMPLES_MAX];
+    own->recent[last % HDPI_BLOCK] = top->ns[last % HDPI_SAMPLES_MAX];
     if (top->seen % HDPI_BLOCK)
         return;
-    memcpy(values, own->recent, sizeof own->recent);
+    memcpy(values, own->recent, sizeof values);
     median = hdpi_median(values, HDPI_BLOCK);
     if (own->median_count == 0)
         own->first_median = median;
     own->medians[own->median_count++ % HDPI_BLOCKS] = median;
-    if (own->settled || own->median_count < HDPI_BLOCKS)
-        return;
-    memcpy(values, own->medians, sizeof values);
-    if (hdpi_relative_mad(values, HDPI_BLOCKS) > SETTLED)
+    if (own->settled || !has_settled(own, top))
         return;
     own->settled = 1;
     if (!own->virtual_time)

@@ -8,9 +8,9 @@
 enum {
     HDPI_SIZES_MAX = 256,
     HDPI_SIZES_CHOSEN = 8,
-    HDPI_SAMPLES_MAX = 256, /* newest kept, a size */
-    HDPI_BLOCK = 5,         /* samples of which one median is taken */
-    HDPI_BLOCKS = 5         /* medians that must agree */
+    HDPI_SAMPLES_MAX = 1024, /* newest kept, a size */
+    HDPI_BLOCK = 5,          /* samples of which one median is taken */
+    HDPI_BLOCKS = 5          /* medians that must agree */
 };
 
 struct hdpi_series {
@@ -18,6 +18,12 @@ struct hdpi_series {
     int64_t seen;
     double ns[HDPI_SAMPLES_MAX]; /* sample i at i % HDPI_SAMPLES_MAX */
 };
+
+static inline size_t hdpi_series_kept(const struct hdpi_series *series)
+{
+    return series->seen < HDPI_SAMPLES_MAX ? (size_t)series->seen
+                                           : HDPI_SAMPLES_MAX;
+}
 
 /* One member's measurement; only its own thread writes it. */
 struct hdpi_sampler {

@@ -275,13 +275,12 @@ static void sim_memory(struct hdpi_device *device, int64_t *out_held,
 
 /* ---- probe --------------------------------------------------------------- */
 
-/* Items that take about a sample; a launch's item takes the fixed part. */
+/* Items that take about a sample beyond the fixed time, so that the slope is
+ * not lost in it; a launch's item is the fixed time. */
 static int64_t sample_items(const struct hdpi_ask *ask, int32_t kind)
 {
     double each = kind == HDP_PROBE_LAUNCH ? ask->fixed_ns : ask->item_ns;
-    double ns =
-        kind == HDP_PROBE_LAUNCH ? SAMPLE_NS : SAMPLE_NS - ask->fixed_ns;
-    double items = each > 0 ? ns / each : 1;
+    double items = each > 0 ? SAMPLE_NS / each : 1;
 
     return items < 1 ? 1 : (int64_t)(items < ITEMS_MAX ? items : ITEMS_MAX);
 }

@@ -83,7 +83,7 @@ static void probes_follow_the_model(void **state)
 
     (void)state;
     expect_ok(made.ops->probe_open(made.device, &probe));
-    assert_int_equal(probe.start_items, 100); /* 0.5 + 100 * 0.01 = 1.5 ms */
+    assert_int_equal(probe.start_items, 150); /* 1.5 ms and the fixed part */
     probe.items = 42;
     expect_ok(made.ops->mark(made.device, &from, HDPI_MARK_TIME));
     expect_ok(made.ops->probe(made.device, &probe));
