@@ -184,14 +184,29 @@ static inline const char *job_wrong(struct job *job)
     return NULL;
 }
 
+/* The results are right. What comes after the job says when, as printf. */
 #define expect_right(job, ...)                                                 \
-    do {                                                                       \
-        const char *wrong_ = job_wrong(job);                                   \
-        char when_[160];                                                       \
-        (void)snprintf(when_, sizeof when_, __VA_ARGS__);                      \
-        if (wrong_)                                                            \
-            fail_msg("%s: %s", when_, wrong_);                                 \
-    } while (0)
+    job_compare((job), __FILE__, __LINE__, __VA_ARGS__)
+
+static inline void job_compare(struct job *job, const char *file, int line,
+                               const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static inline void job_compare(struct job *job, const char *file, int line,
+                               const char *format, ...)
+{
+    const char *wrong = job_wrong(job);
+    va_list arguments;
+    char text[256];
+
+    if (!wrong)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_error("%s: %s\n", text, wrong);
+    _fail(file, line);
+}
 
 /* "host:0-3/threads=1" or "sim:0-3/item=1us": equal members of a kind. */
 static inline void job_spec(char *out, size_t capacity, int32_t kind,
