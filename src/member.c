@@ -140,8 +140,10 @@ int hdpi_member_defers(const struct hdpi_member *member)
 /* A communicator that timed out or broke is dead, and the group with it. */
 static hdp_status judge_comm(struct hdpi_member *member, hdp_status status)
 {
-    if (status == HDP_ERR_TIMEOUT || status == HDP_ERR_COMM)
+    if (status == HDP_ERR_TIMEOUT || status == HDP_ERR_COMM) {
+        hdpi_error()->step = member->step->number;
         hdpi_group_lose(member->group);
+    }
     return status;
 }
 
