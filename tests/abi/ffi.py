@@ -288,8 +288,8 @@ def check_library(check, header, macros, path):
                   bytes(made))
     items = (ctypes.c_int64 * 2)()
     rates = (ctypes.c_double * 2)(3, 1)
-    check("hdp_split_rates()", 0, calls["hdp_split_rates"](items, rates, 2, 7, 1))
-    check("7 rows by 3 to 1", [5, 2], list(items))
+    check("hdp_split_rates()", 0, calls["hdp_split_rates"](items, rates, 2, 8, 1))
+    check("8 rows by 3 to 1", [6, 2], list(items))
     check("a negative total", header.constants["HDP_ERR_ARGUMENT"],
           calls["hdp_split_rates"](items, rates, 2, -1, 1))
     check("a text for it", True, len(calls["hdp_last_error"]()) > 0)
