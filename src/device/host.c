@@ -135,6 +135,10 @@ static hdp_status host_open(struct hdpi_device *device)
 
     device->host_memory = 1;
     host->duty.percent = device->row.info.duty_percent;
+    hdpi_host_blas_open(&host->blas);
+    hdpi_log(device->log, HDPI_LOG_INFO, "host:%d: openblas: %s %s",
+             device->row.info.logical_id, host->blas.about.path,
+             host->blas.about.note);
     return HDP_OK;
 }
 
@@ -145,17 +149,6 @@ static void host_close(struct hdpi_device *device)
     hdpi_host_probe_close(device);
     hdpi_host_team_end(&host->team);
     hdpi_host_blas_close(&host->blas);
-}
-
-void hdpi_host_blas_want(struct hdpi_host *host)
-{
-    if (host->blas_looked)
-        return;
-    hdpi_host_blas_open(&host->blas);
-    host->blas_looked = 1;
-    hdpi_log(host->base.log, HDPI_LOG_INFO, "host:%d: openblas: %s %s",
-             host->base.row.info.logical_id, host->blas.about.path,
-             host->blas.about.note);
 }
 
 static hdp_status host_alloc(struct hdpi_device *device, void **out,

@@ -113,14 +113,11 @@ struct hdpi_host {
     struct hdpi_device base;
     struct hdpi_host_duty duty;
     struct hdpi_host_blas blas;
-    int32_t blas_looked; /* 1: blas is open, or known to be absent */
     struct hdpi_host_team team;
     struct hdpi_host_probe probe;
 };
 
 struct hdpi_host *hdpi_host_from(struct hdpi_device *device);
-/** Looks for OpenBLAS once a member, at its first product. */
-void hdpi_host_blas_want(struct hdpi_host *host);
 
 hdp_status hdpi_host_probe_open(struct hdpi_device *device,
                                 struct hdpi_probe *probe);

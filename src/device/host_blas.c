@@ -142,6 +142,28 @@ static void describe(struct hdpi_host_blas *blas)
              config ? config() : "version unknown");
 }
 
+/* Loading takes some 5 ms, so a serial one stays mapped for the next member;
+ * a threaded one would leave its threads behind. */
+static void keep_mapped(const char *name)
+{
+    void *again = dlopen(name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+
+    if (again)
+        dlclose(again);
+}
+
+static int is_serial(const struct hdpi_host_blas *blas, const char *name)
+{
+    int (*parallel)(void);
+
+    if (!look_up(&parallel, sizeof parallel, blas->handle,
+                 "openblas_get_parallel") ||
+        parallel() != 0)
+        return 0;
+    keep_mapped(name);
+    return 1;
+}
+
 static void refuse(struct hdpi_host_blas *blas, const char *name,
                    const char *why)
 {
@@ -154,21 +176,17 @@ static void refuse(struct hdpi_host_blas *blas, const char *name,
 /* 1 when this one is taken; otherwise about.note says what is wrong. */
 static int try_candidate(struct hdpi_host_blas *blas, const char *name)
 {
-    int (*parallel)(void) = NULL;
-
     blas->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!blas->handle) {
         const char *text = dlerror(); /* names the file itself */
         refuse(blas, "", text ? text : "cannot be loaded");
-    } else if (!look_up(&parallel, sizeof parallel, blas->handle,
-                        "openblas_get_parallel") ||
-               !look_up(&blas->sgemm, sizeof blas->sgemm, blas->handle,
+    } else if (!is_serial(blas, name)) {
+        refuse(blas, name, "a threaded flavour; install the serial one");
+    } else if (!look_up(&blas->sgemm, sizeof blas->sgemm, blas->handle,
                         "cblas_sgemm") ||
                !look_up(&blas->dgemm, sizeof blas->dgemm, blas->handle,
                         "cblas_dgemm")) {
         refuse(blas, name, "lacks a function that is needed");
-    } else if (parallel() != 0) {
-        refuse(blas, name, "a threaded flavour; install the serial one");
     } else if (!agrees(blas)) {
         refuse(blas, name, "its products differ from ours");
     } else if (is_outdated(core_of(blas->handle))) {

@@ -289,7 +289,6 @@ hdp_status hdpi_host_probe_open(struct hdpi_device *device,
                                      .width = (int32_t)probe->width,
                                      .block_rows = BLOCK_ROWS };
     if (probe->kind == HDP_PROBE_GEMM) {
-        hdpi_host_blas_want(host);
         HDPI_TRY(make_product(host));
     } else if (probe->kind == HDP_PROBE_COPY) {
         HDPI_TRY(make_copy(own));

@@ -364,6 +364,56 @@ static void products_are_right(void **state)
     hdpi_host_blas_close(&none);
 }
 
+enum { WIDTH = 192, ROUNDS_EACH = 40 };
+
+struct caller {
+    const struct hdpi_host_blas *blas;
+    int base, wrong;
+};
+
+/* Rows of ones times columns of a constant: each cell is WIDTH * constant. */
+static void *multiply(void *arg)
+{
+    struct caller *caller = arg;
+    size_t cells = WIDTH * WIDTH;
+    float *data = malloc(3 * cells * sizeof *data);
+    float *a = data, *b = data + cells, *c = b + cells;
+
+    for (int round = 0; data && round < ROUNDS_EACH; ++round) {
+        for (size_t i = 0; i < cells; ++i) {
+            a[i] = 1;
+            b[i] = (float)(caller->base + round);
+        }
+        hdpi_host_gemm_f32(caller->blas, WIDTH, WIDTH, WIDTH, a, b, c);
+        for (size_t i = 0; i < cells; ++i)
+            caller->wrong += c[i] != WIDTH * (float)(caller->base + round);
+    }
+    caller->wrong += !data;
+    free(data);
+    return NULL;
+}
+
+/* A serial library may be built without any lock around its buffers. */
+static void four_callers_do_not_mix(void **state)
+{
+    struct hdpi_host_blas blas;
+    struct caller callers[4];
+    pthread_t threads[4];
+
+    (void)state;
+    hdpi_host_blas_open(&blas);
+    for (int i = 0; i < 4; ++i) {
+        callers[i] = (struct caller){ &blas, 1000 * i, 0 };
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, multiply, &callers[i]), 0);
+    }
+    for (int i = 0; i < 4; ++i)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; ++i)
+        assert_int_equal(callers[i].wrong, 0);
+    hdpi_host_blas_close(&blas);
+}
+
 static void blas_says_what_it_is(void **state)
 {
     struct hdpi_library about;
@@ -411,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_team_of_one_needs_no_thread),
         cmocka_unit_test(serial_use_makes_no_thread),
         cmocka_unit_test(products_are_right),
+        cmocka_unit_test(four_callers_do_not_mix),
         cmocka_unit_test(blas_says_what_it_is),
         cmocka_unit_test(products_lack_other_dtypes),
     };
