@@ -89,7 +89,6 @@ static hdp_status give_points(hdp_profile *profile, struct hdpi_sampler *from)
     }
     HDPI_RETURN_IF(hdpi_profile_set_points(profile, from->member->rank, items,
                                            ns, from->size_count));
-    out->rate_flops = out->rate * from->probe.item_flops;
     return HDP_OK;
 }
 
@@ -154,6 +153,12 @@ static hdp_status assemble(hdp_profile **out, struct hdpi_sampling *whole)
                            "no member of the group computes in dtype %d",
                            whole->dtype);
         goto out;
+    }
+    hdpi_profile_compare_rates(profile);
+    for (int32_t m = 0; m < whole->group->member_count; ++m) {
+        const struct hdpi_sampler *from = &whole->members[m];
+        struct hdpi_rank_profile *to = &profile->ranks[from->member->rank];
+        to->rate_flops = to->rate * from->probe.item_flops;
     }
     *out = profile;
     profile = NULL;

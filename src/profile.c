@@ -76,7 +76,6 @@ static hdp_status take_model(hdp_profile *profile, int32_t rank,
                                        model.point_ns, model.point_count);
     to->fixed_ns = model.fixed_ns;
     to->item_ns = model.item_ns;
-    to->rate = hdpi_profile_rate(to);
     return HDP_OK;
 }
 
@@ -145,6 +144,7 @@ hdp_status hdp_profile_create(hdp_profile **out, const hdp_model *models,
     for (int32_t i = 0; i < count; i++)
         HDPI_TRY(take_model(profile, i, models));
     HDPI_TRY(check_domains(profile));
+    hdpi_profile_compare_rates(profile);
     profile->info.probe = HDP_PROBE_WORK;
     profile->info.ended_by = HDP_ENDED_GIVEN;
     *out = profile;

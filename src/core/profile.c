@@ -289,6 +289,26 @@ double hdpi_profile_rate(const struct hdpi_rank_profile *rank)
     return (double)rank->point_items[last] / rank->point_ns[last] * second_ns;
 }
 
+void hdpi_profile_compare_rates(hdp_profile *profile)
+{
+    int64_t items = 0;
+
+    for (int32_t r = 0; r < profile->info.member_count; r++) {
+        const struct hdpi_rank_profile *rank = &profile->ranks[r];
+        int64_t count = rank->point_count;
+        if (count > 0 && rank->point_items[count - 1] > items)
+            items = rank->point_items[count - 1];
+    }
+    for (int32_t r = 0; r < profile->info.member_count; r++) {
+        struct hdpi_rank_profile *rank = &profile->ranks[r];
+        double ns = items > 0 ? hdpi_profile_time(rank, items) : 0;
+        if (ns > 0 && !rank->lacks_dtype)
+            rank->rate = (double)items / ns * second_ns;
+        else
+            rank->rate = hdpi_profile_rate(rank);
+    }
+}
+
 /* ---- invariants ---------------------------------------------------------- */
 
 static int is_figure(double value)

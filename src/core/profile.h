@@ -32,7 +32,7 @@ struct hdpi_rank_profile {
     int32_t simulated;     /* 1: the figures are a model's, not a clock's */
     int32_t provenance;    /* HDPI_FROM_* */
     int32_t duty_percent;  /* declared slowdown; 100: none */
-    double rate;           /* items a second at the largest size measured */
+    double rate;           /* items a second; see compare_rates */
     double rate_flops;     /* GEMM probe; 0: not known */
     double spread;         /* relative MAD of the samples */
     double *samples_ns;    /* raw, at the largest size; may be NULL */
@@ -87,6 +87,11 @@ double hdpi_profile_guess(const struct hdpi_rank_profile *rank, double ns,
 /** A straight line that resembles the curve; item_ns above 0. */
 void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
                        double *item_ns);
+
+/** Takes every rank's rate at one size, the largest that any rank has a point
+ *  at: a fixed cost weighs more in a smaller one, so rates of different sizes
+ *  do not compare. Without points, the rate of ever larger sizes. */
+void hdpi_profile_compare_rates(hdp_profile *profile);
 
 int hdpi_profile_is_valid(const hdp_profile *profile);
 #endif
