@@ -2,7 +2,7 @@
 #   Jansson::shared   the shared library
 #   Jansson::hidden   the archive where one exists and fits into a shared
 #                     library (position independent), else the shared library
-# HDP_JANSSON_HIDDEN says which of the two the second is.
+# HDP_JANSSON_INSIDE says which of the two the second is.
 
 find_path(JANSSON_INCLUDE_DIR jansson.h)
 find_library(JANSSON_LIBRARY jansson)
@@ -46,9 +46,9 @@ char *fits(const char *text) {
 endfunction()
 
 if(Jansson_FOUND AND NOT TARGET Jansson::shared)
-    if(JANSSON_ARCHIVE AND NOT DEFINED HDP_JANSSON_HIDDEN)
+    if(JANSSON_ARCHIVE AND NOT DEFINED HDP_JANSSON_INSIDE)
         hdp_jansson_fits_shared(hdp_fits)
-        set(HDP_JANSSON_HIDDEN ${hdp_fits} CACHE INTERNAL
+        set(HDP_JANSSON_INSIDE ${hdp_fits} CACHE INTERNAL
             "jansson's archive can live inside a shared library")
     endif()
     add_library(Jansson::shared UNKNOWN IMPORTED)
@@ -57,7 +57,7 @@ if(Jansson_FOUND AND NOT TARGET Jansson::shared)
         INTERFACE_INCLUDE_DIRECTORIES ${JANSSON_INCLUDE_DIR})
     add_library(Jansson::hidden UNKNOWN IMPORTED)
     set(hdp_jansson ${JANSSON_LIBRARY})
-    if(HDP_JANSSON_HIDDEN)
+    if(HDP_JANSSON_INSIDE)
         set(hdp_jansson ${JANSSON_ARCHIVE})
     endif()
     set_target_properties(Jansson::hidden PROPERTIES

@@ -24,63 +24,46 @@ forbidden="$forbidden|setenv|unsetenv|putenv|clearenv|setlocale|chdir|fchdir|uma
 forbidden="$forbidden|signal|sigaction|sigprocmask|system|popen|fork|execve"
 environment='getenv|secure_getenv|environ|__environ'
 
-undefined() {
-    nm -u "$@" | awk 'NF == 2 && $1 ~ /^[Uw]$/ { print $2 }
-        NF == 1 && /:$/ { next }' | sort -u
-}
-
-defined() {
-    find "$@" -name '*.o' | sort | xargs nm -g --defined-only |
-        awk 'NF == 3 { print $3 }' | sort -u
-}
-
-# report OBJECT ALLOWED DEFINED: what the object needs beyond both.
-report_beyond() {
-    undefined "$1" | grep -vxE "$2" | comm -23 - "$3" >"$tmp/beyond" || true
-    while read -r name; do
-        echo "$(label "$1") needs $name"
-        bad=1
-    done <"$tmp/beyond"
-}
-
-report_forbidden() {
-    undefined "$1" | grep -xE "$2" >"$tmp/found" || true
-    while read -r name; do
-        echo "$(label "$1") must not use $name"
-        bad=1
-    done <"$tmp/found"
-}
-
-label() {
-    printf '%s' "${1#"$objects"/}"
-}
-
+# check OBJECTS: prints what an object needs beyond its list; one nm each for
+# what is defined and what is not, and one pass over both.
 check() {
-    objects=$1
-    bad=0
     for part in base core json; do
-        if ! [ -d "$objects/src/$part" ]; then
-            echo "no objects of src/$part under $objects"
+        if ! [ -d "$1/src/$part" ]; then
+            echo "no objects of src/$part under $1"
             return 1
         fi
     done
-    defined "$objects/src/base" "$objects/src/core" >"$tmp/core"
-    defined "$objects/src/base" "$objects/src/core" "$objects/src/json" \
-        >"$tmp/json"
-    find "$objects/src" -name '*.o' | sort >"$tmp/all"
-    while read -r object; do
-        case $(label "$object") in
-        src/core/*) report_beyond "$object" "$pure|$compiler" "$tmp/core" ;;
-        src/json/*) report_beyond "$object" "$pure|$compiler|$jansson" \
-            "$tmp/json" ;;
-        esac
-        case $(label "$object") in
-        src/context.c.o) report_forbidden "$object" "$forbidden" ;;
-        *) report_forbidden "$object" "$forbidden|$environment" ;;
-        esac
-    done <"$tmp/all"
-    [ $bad = 0 ] && echo "$(wc -l <"$tmp/all") objects ask for nothing else"
-    return $bad
+    (
+        cd "$1"
+        find src -name '*.o' | sort >"$tmp/all"
+        xargs nm -A -g --defined-only <"$tmp/all" | sed 's/^/defined /'
+        xargs nm -A -u <"$tmp/all" | sed 's/^/undefined /'
+    ) >"$tmp/symbols"
+    awk -v pure="^($pure|$compiler)\$" -v jansson="^($jansson)\$" \
+        -v forbidden="^($forbidden)\$" -v environment="^($environment)\$" '
+    { split($2, piece, ":"); object = piece[1]; name = $NF }
+    $1 == "defined" {
+        if (object ~ /^src\/(base|core)\//) core[name]
+        if (object ~ /^src\/json\//) json[name]
+        next
+    }
+    {
+        if (object ~ /^src\/(core|json)\//) {
+            inner = object ~ /^src\/json\//
+            if (name !~ pure && !(name in core) &&
+                !(inner && (name ~ jansson || name in json))) {
+                print object " needs " name
+                bad = 1
+            }
+        }
+        if (name ~ forbidden ||
+            (name ~ environment && object != "src/context.c.o")) {
+            print object " must not use " name
+            bad = 1
+        }
+    }
+    END { exit bad }' "$tmp/symbols" || return 1
+    echo "$(wc -l <"$tmp/all") objects ask for nothing else"
 }
 
 # plant FILE CODE SYMBOL: compiles CODE into the copy as FILE's object.
