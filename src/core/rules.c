@@ -54,7 +54,7 @@ static int choose_last(struct apportion *a)
         double part = (double)in->total * (a->weights[i] / sum);
         if (high >= a->rest && (a->weights[i] > 0 || low > 0)) {
             found = i;
-            if (2 * part >= (double)a->rest)
+            if (2 * part > (double)a->rest)
                 break;
         }
         if (low > 0)
