@@ -242,7 +242,7 @@ static void waiting_costs_nothing(void **state)
 
 /* ---- team ---------------------------------------------------------------- */
 
-enum { TEAM = 4, ROUNDS = 2000 };
+enum { TEAM = 4, ROUNDS = 300 };
 
 struct tally {
     int64_t calls[TEAM]; /* each written by one thread */
