@@ -23,7 +23,7 @@ hdp_status hdpi_group_check_any(const hdp_group *group)
     return hdpi_object_check(group, HDPI_GROUP, "group");
 }
 
-static hdp_status refuse_lost(const hdp_group *group)
+hdp_status hdpi_group_well(const hdp_group *group)
 {
     hdp_group *mine = (hdp_group *)(uintptr_t)group; /* for its lock alone */
     hdp_status status;
@@ -39,7 +39,7 @@ static hdp_status refuse_lost(const hdp_group *group)
 hdp_status hdpi_group_check(const hdp_group *group)
 {
     HDPI_RETURN_IF(hdpi_group_check_any(group));
-    return refuse_lost(group);
+    return hdpi_group_well(group);
 }
 
 int32_t hdpi_group_rank_count(const hdp_group *group)
@@ -100,6 +100,7 @@ static hdp_status open_members(hdp_group *group, const hdp_topology *topology)
         (void)pthread_mutex_init(&member->door, NULL);
         HDPI_RETURN_IF(hdpi_device_open(&member->device, &topology->devices[m],
                                         m, m, &group->context->log));
+        member->device->serial = group->caller_mode;
         group->all_virtual &= member->device->virtual_time;
         name_key(member);
     }
