@@ -538,8 +538,11 @@ hdp_status hdpi_group_connect(hdp_group *group)
         hdpi_member_lend(&group->members[m], &tables[m]);
     HDPI_TRY(hdpi_comm_open_all(comms, group->member_count,
                                 hdpi_comm_adapter(HDP_ENGINE_LOCAL), tables));
+    (void)pthread_mutex_lock(&group->lock);
     for (m = 0; m < group->member_count; ++m)
         group->members[m].comm = comms[m];
+    (void)pthread_mutex_unlock(&group->lock);
+    status = hdpi_group_well(group); /* it may have been aborted meanwhile */
 out:
     free(comms);
     free(tables);

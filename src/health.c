@@ -17,10 +17,11 @@ void hdpi_group_lose(hdp_group *group)
         group->health.severity = HDP_GROUP_LOST;
         atomic_store_explicit(&group->lost, 1, memory_order_release);
     }
-    (void)pthread_mutex_unlock(&group->lock);
+    /* under the lock, since the driving thread may be connecting */
     for (m = 0; m < group->member_count; ++m)
         if (group->members[m].comm)
             group->members[m].comm->ops->abort(group->members[m].comm);
+    (void)pthread_mutex_unlock(&group->lock);
     for (m = 0; m < HDPI_STEPS_IN_FLIGHT; ++m)
         hdpi_park_signal(&group->steps[m].agreed);
     hdpi_park_signal(&group->outbox);

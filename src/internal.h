@@ -215,6 +215,9 @@ struct hdp_group {
 hdp_status hdpi_group_check(const hdp_group *group);
 /** The same but a lost group passes: for looking, waiting and leaving. */
 hdp_status hdpi_group_check_any(const hdp_group *group);
+/** HDP_OK, or what ended the group. Its members ask, also when the handle is
+ *  gone already. */
+hdp_status hdpi_group_well(const hdp_group *group);
 int32_t hdpi_group_rank_count(const hdp_group *group);
 /** Identity of a rank as profiles and caches name it. */
 const char *hdpi_group_key(const hdp_group *group, int32_t rank);

@@ -201,8 +201,7 @@ static hdp_status begin(struct hdpi_member *member, struct hdpi_step *step)
         step->kind == HDPI_STEP_RUN && items != member->last_items;
     if (step->kind == HDPI_STEP_RUN)
         member->last_items = items;
-    if (atomic_load_explicit(&member->group->lost, memory_order_acquire))
-        return hdpi_group_check(member->group);
+    HDPI_RETURN_IF(hdpi_group_well(member->group));
     if (!device->virtual_time)
         return HDP_OK;
     return device->ops->mark(device, &member->begin, HDPI_MARK_TIME);

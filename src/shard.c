@@ -303,6 +303,8 @@ hdp_status hdpi_shard_run(struct hdpi_member *member)
     do {
         rows = share - first < most ? share - first : most;
         HDPI_RETURN_IF(call_piece(member, first, rows, piece));
+        /* A lost group calls nothing more and leaves the outputs alone. */
+        HDPI_RETURN_IF(hdpi_group_well(member->group));
         first += rows;
         piece++;
     } while (first < share);
