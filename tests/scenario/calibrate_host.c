@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "scene.h"
 
 enum { SKIPPED = 77, TRIES = 4 };
@@ -30,26 +31,57 @@ static double ratio_of(const hdp_profile *profile)
     return first / second;
 }
 
-/* Other work on the machine can spoil one try, hardly every one. */
+static double now_s(clockid_t clock)
+{
+    struct timespec at;
+
+    clock_gettime(clock, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+/* One try; *out_share is how much of two cores this process got meanwhile: both
+ * members are always busy, the slowed one by spinning. */
+static double try_pair(const hdp_calibrate_options *options, double *out_share)
+{
+    double wall_s, cpu_s, ratio;
+    struct scene scene;
+    hdp_profile_info info;
+    hdp_profile *profile;
+
+    scene_open(&scene, "host:0/threads=1+host:1/threads=1/duty=50", NULL, 0,
+               NULL);
+    wall_s = now_s(CLOCK_MONOTONIC);
+    cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID);
+    profile = measured(&scene, options, &info);
+    wall_s = now_s(CLOCK_MONOTONIC) - wall_s;
+    cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+    *out_share = cpu_s / (2 * wall_s);
+    ratio = ratio_of(profile);
+    printf("ratio %.3f with %.0f %% of two cores, %lld us after %lld us of "
+           "warm-up\n",
+           ratio, 100 * *out_share, (long long)info.elapsed_ns / 1000,
+           (long long)info.warmup_ns / 1000);
+    hdp_profile_destroy(profile);
+    scene_close(&scene);
+    return ratio;
+}
+
+/* A try counts only while the machine was ours; one that counts may still be
+ * spoilt by a hiccup, hardly every one. */
 static void expect_two_to_one(const hdp_calibrate_options *options)
 {
-    double ratio = 0;
+    double ratio = 0, share;
+    int counted = 0;
 
-    for (int i = 0; i < TRIES; ++i) {
-        struct scene scene;
-        hdp_profile_info info;
-        hdp_profile *profile;
-        scene_open(&scene, "host:0/threads=1+host:1/threads=1/duty=50", NULL, 0,
-                   NULL);
-        profile = measured(&scene, options, &info);
-        ratio = ratio_of(profile);
-        printf("ratio %.3f, %lld us after %lld us of warm-up\n", ratio,
-               (long long)info.elapsed_ns / 1000,
-               (long long)info.warmup_ns / 1000);
-        hdp_profile_destroy(profile);
-        scene_close(&scene);
+    for (int i = 0; i < 3 * TRIES && counted < TRIES; ++i) {
+        ratio = try_pair(options, &share);
         if (fabs(ratio / 2 - 1) < 0.1)
             return;
+        counted += share > 0.85;
+    }
+    if (counted == 0) {
+        printf("skipped: other work takes the cores\n");
+        skip();
     }
     fail_msg("expected a ratio of 1.8 to 2.2, got %.3f at last", ratio);
 }
