@@ -32,6 +32,8 @@ int session_open(struct bench *bench); /* context, versions */
 /** Group and the `devices` section; says every slowdown in words. spec NULL:
  *  what -d gave, or auto. */
 int session_group(struct bench *bench, const char *spec);
+/** A comment line a member, for the head of a table. */
+void session_say_devices(struct bench *bench);
 void session_close(struct bench *bench);
 
 /** EXIT_OK, or the failure of the library's last call. */

@@ -63,6 +63,7 @@ int command_calibrate(struct bench *bench)
 
     fprintf(bench->document.text, "# hdp_bench %s calibrate\n", hdp_version());
     int code = session_group(bench, NULL);
+    session_say_devices(bench);
     if (!code && measure.probe == HDP_PROBE_WORK) {
         spec.members = bench->members;
         spec.blas_path = bench->blas_path;

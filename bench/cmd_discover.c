@@ -6,20 +6,18 @@
 #include "bench.h"
 #include "table.h"
 
-static const char *const verdicts[] = {
-    "accepted",  "out of range", "not a number",
-    "repeated",  "ambiguous",    "after the end of the list",
-    "other kind"
+/* The library's names of verdicts, and what each says to people. */
+static const struct {
+    const char *name, *words;
+} verdicts[] = {
+    { "accepted", "accepted" },
+    { "range", "no such device; the list ends here" },
+    { "not_a_number", "neither a number nor a UUID; the list ends here" },
+    { "repeat", "named before, which spoils the whole mask" },
+    { "ambiguous", "begins the UUIDs of several; the list ends here" },
+    { "after_cut", "after the end of the list" },
+    { "other_kind", "a UUID among numbers or the reverse; the list ends here" },
 };
-static const char *const verdict_names[] = { "accepted",     "range",
-                                             "not_a_number", "repeat",
-                                             "ambiguous",    "after_cut",
-                                             "other_kind" };
-
-static int known(int32_t verdict)
-{
-    return verdict >= 0 && verdict <= HDP_MASK_OTHER_KIND;
-}
 
 static int show_devices(struct bench *bench, const hdp_topology *topology,
                         int32_t count)
@@ -58,84 +56,128 @@ static int show_devices(struct bench *bench, const hdp_topology *topology,
     return code;
 }
 
-static int show_mask(struct bench *bench, const hdp_topology *topology,
-                     const hdp_topology_info *info)
+static json_t *entry_json(const json_t *entry)
+{
+    static const char *const keys[] = { "text", "verdict", "device" };
+    json_t *row = json_object();
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i)
+        json_object_set(row, keys[i], json_object_get(entry, keys[i]));
+    return row;
+}
+
+static void tell_entry(FILE *out, const json_t *entry)
+{
+    const char *verdict = json_string_value(json_object_get(entry, "verdict"));
+    const char *device = json_string_value(json_object_get(entry, "device"));
+    size_t i = 0;
+
+    while (i + 1 < sizeof verdicts / sizeof *verdicts && verdict &&
+           strcmp(verdicts[i].name, verdict) != 0)
+        ++i;
+    fprintf(out, "  '%s': %s%s%s\n",
+            json_string_value(json_object_get(entry, "text")),
+            verdicts[i].words, device ? ", " : "", device ? device : "");
+}
+
+/* Places in the machine, or the runtime's error. */
+static void tell_visible(FILE *out, const json_t *visible, const json_t *error)
+{
+    size_t i, count = json_array_size(visible);
+
+    if (json_is_string(error))
+        fprintf(out, "the process sees no GPU: %s\n", json_string_value(error));
+    else if (count > 0) {
+        fputs("the process sees, in this order:", out);
+        for (i = 0; i < count; ++i)
+            fprintf(out, " %lld",
+                    (long long)json_integer_value(json_array_get(visible, i)));
+        fputs("\n", out);
+    }
+}
+
+static int order_known(const char *order)
+{
+    return strcmp(order, "PCI_BUS_ID") == 0 ||
+           strcmp(order, "FASTEST_FIRST") == 0;
+}
+
+/* What the process would see, as the topology's own JSON says it. */
+static void show_mask(struct bench *bench, const json_t *visibility)
 {
     const struct options *options = &bench->options;
-    const char *mask =
-        options->mask ? options->mask : getenv("CUDA_VISIBLE_DEVICES");
-    const char *order =
-        options->order ? options->order : getenv("CUDA_DEVICE_ORDER");
+    const char *mask = options->mask      ? options->mask
+                       : options->machine ? NULL
+                                          : getenv("CUDA_VISIBLE_DEVICES");
+    const char *order = options->order     ? options->order
+                        : options->machine ? NULL
+                                           : getenv("CUDA_DEVICE_ORDER");
+    const json_t *list = json_object_get(visibility, "entries");
+    json_t *visible = json_object_get(visibility, "visible");
+    json_t *error = json_object_get(visibility, "error");
     FILE *out = bench->document.text;
     json_t *json = json_object(), *entries = json_array();
-    json_t *visible = json_array();
-    int code = EXIT_OK;
 
-    if (info->mask_set)
-        fprintf(out, "\nmask CUDA_VISIBLE_DEVICES='%s':\n", mask ? mask : "");
-    for (int32_t i = 0; !code && i < info->mask_count; ++i) {
-        hdp_mask_entry entry;
-        hdp_device device;
-        hdp_options_init(&entry, sizeof entry);
-        hdp_options_init(&device, sizeof device);
-        code = session_try(bench, hdp_topology_mask(&entry, topology, i));
-        if (!code && entry.device >= 0)
-            code = session_try(
-                bench, hdp_topology_device(&device, topology, entry.device));
-        if (code)
-            break;
-        json_t *row = json_object();
-        json_object_set_new(row, "text", document_text_or_null(entry.text));
-        json_object_set_new(row, "verdict",
-                            json_string(known(entry.verdict)
-                                            ? verdict_names[entry.verdict]
-                                            : "?"));
-        json_object_set_new(
-            row, "device",
-            document_text_or_null(entry.device >= 0 ? device.uuid : NULL));
-        json_array_append_new(entries, row);
-        if (entry.device >= 0)
-            json_array_append_new(visible, json_integer(device.logical_id));
-        fprintf(out, "  '%s': %s%s%s\n", entry.text,
-                known(entry.verdict) ? verdicts[entry.verdict] : "?",
-                entry.device >= 0 ? ", " : "",
-                entry.device >= 0 ? device.spec : "");
+    fputs(mask && !*mask ? "\nthe mask is empty\n"
+          : mask         ? "\nthe mask, entry by entry:\n"
+                         : "\n",
+          out);
+    for (size_t i = 0; i < json_array_size(list); ++i) {
+        json_array_append_new(entries, entry_json(json_array_get(list, i)));
+        tell_entry(out, json_array_get(list, i));
     }
-    if (info->mask_changed)
+    if (order && !order_known(order))
+        fputs("the order is neither PCI_BUS_ID nor FASTEST_FIRST, exactly as "
+              "written here: every CUDA call fails\n",
+              out);
+    tell_visible(out, visible, error);
+    if (mask && !json_is_true(json_object_get(visibility, "mask_set")))
+        document_warn(&bench->document, "mask_too_long",
+                      "the driver takes a mask of %zu bytes as not set",
+                      strlen(mask));
+    if (json_is_true(json_object_get(visibility, "mask_changed")))
         document_warn(&bench->document, "mask_changed",
                       "CUDA_VISIBLE_DEVICES was changed after the driver had "
                       "read it");
     json_object_set_new(json, "mask", document_text_or_null(mask));
     json_object_set_new(json, "order", document_text_or_null(order));
     json_object_set_new(json, "entries", entries);
-    json_object_set_new(json, "visible", visible);
-    json_object_set_new(json, "error", json_null());
+    json_object_set(json, "visible", visible);
+    json_object_set(json, "error", error);
     document_set(&bench->document, "visibility", json);
-    return code;
 }
 
-static int save(struct bench *bench, const hdp_topology *topology)
+static int save(struct bench *bench, const char *text)
 {
     const char *path = bench->options.save;
-    size_t needed = 0;
 
     if (!path)
         return EXIT_OK;
-    hdp_topology_to_json(topology, NULL, 0, &needed);
-    char *text = malloc(needed + 1);
-    if (!text)
-        return session_no_memory(bench);
-    int code = session_try(
-        bench, hdp_topology_to_json(topology, text, needed + 1, &needed));
-    FILE *out = code ? NULL : fopen(path, "we");
+    FILE *out = fopen(path, "we");
     int written = out && fputs(text, out) >= 0;
     if (out && fclose(out) != 0)
         written = 0;
-    if (!code && !written)
-        code = failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
+    if (!written)
+        return failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
                            "%.128s: %s", path, strerror(errno));
-    free(text);
-    return code;
+    return EXIT_OK;
+}
+
+/* The noun's own text: what is saved, and where the mask is explained. */
+static int read_topology(struct bench *bench, const hdp_topology *topology,
+                         char **out_text, json_t **out_json)
+{
+    size_t needed = 0;
+
+    hdp_topology_to_json(topology, NULL, 0, &needed);
+    *out_text = malloc(needed + 1);
+    if (!*out_text)
+        return session_no_memory(bench);
+    int code = session_try(
+        bench, hdp_topology_to_json(topology, *out_text, needed + 1, &needed));
+    if (!code)
+        *out_json = json_loads(*out_text, 0, NULL);
+    return !code && !*out_json ? session_no_memory(bench) : code;
 }
 
 /* Why there is no GPU, in the driver's own words. */
@@ -156,6 +198,8 @@ int command_discover(struct bench *bench)
     hdp_discover_options options;
     hdp_topology *topology = NULL;
     hdp_topology_info info;
+    json_t *json = NULL;
+    char *text = NULL;
 
     hdp_options_init(&options, sizeof options);
     options.machine = bench->options.machine;
@@ -170,11 +214,15 @@ int command_discover(struct bench *bench)
     if (!code)
         code = show_devices(bench, topology, info.device_count);
     if (!code)
-        code = show_mask(bench, topology, &info);
+        code = read_topology(bench, topology, &text, &json);
+    if (!code)
+        show_mask(bench, json_object_get(json, "visibility"));
     if (!code && !options.machine)
         say_absent(bench);
     if (!code)
-        code = save(bench, topology);
+        code = save(bench, text);
+    json_decref(json);
+    free(text);
     hdp_topology_destroy(topology);
     return code;
 }

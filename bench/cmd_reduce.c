@@ -220,6 +220,7 @@ int command_reduce(struct bench *bench)
 
     fprintf(bench->document.text, "# hdp_bench %s reduce\n", hdp_version());
     int code = session_group(bench, NULL);
+    session_say_devices(bench);
     if (!code)
         code = choose(&self);
     if (!code)

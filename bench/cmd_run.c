@@ -100,12 +100,8 @@ static int show(struct bench *bench, const struct lanes *lanes,
         if (results.optimum_ns > 0) {
             document_set(&bench->document, "curves",
                          results_curves_json(lanes));
-            json_t *best = json_object();
-            json_object_set_new(best, "shares",
-                                document_ints(results.optimum, lanes->members));
-            json_object_set_new(best, "step_ns",
-                                document_ns(results.optimum_ns));
-            document_set(&bench->document, "optimum", best);
+            document_set(&bench->document, "optimum",
+                         results_optimum_json(&results, lanes));
         }
         if (bench->options.strict && results.efficiency > 0 &&
             results.efficiency < least_efficiency)
@@ -144,6 +140,17 @@ static int run_rules(struct bench *bench, struct workload *workload)
     return code;
 }
 
+/* Points of the curves go up to 1.2 times a share, in whole quanta, and give a
+ * member without a share one all the same. */
+static int64_t largest_batch(const struct bench *bench)
+{
+    int64_t total = bench->options.total, quantum = bench->options.quantum;
+
+    if (total > INT64_MAX / 4 || quantum > INT64_MAX / 4 / bench->members)
+        return INT64_MAX / 2; /* refused as too much memory */
+    return total / 2 * 3 + bench->members * (quantum > 0 ? quantum + 1 : 2);
+}
+
 int command_run(struct bench *bench)
 {
     struct workload_spec spec = { .kind = bench->options.work,
@@ -154,12 +161,13 @@ int command_run(struct bench *bench)
     int code = session_group(bench, NULL);
     if (code)
         return code;
+    session_say_devices(bench);
     choose_defaults(bench);
     if (spec.kind == WORK_EMPTY && !bench->simulated)
         return empty_measure(bench, steps);
     spec.members = bench->members;
     spec.blas_path = bench->blas_path;
-    spec.capacity = bench->options.total;
+    spec.capacity = largest_batch(bench);
     struct workload *workload = workload_create(&spec);
     if (!workload)
         return session_no_memory(bench);

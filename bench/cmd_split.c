@@ -91,6 +91,7 @@ int command_split(struct bench *bench)
     if (!options->profile || options->spec[0])
         if ((code = session_group(bench, NULL)))
             return code;
+    session_say_devices(bench);
     code = measure_profile(bench, &measure, &profile);
     if (!code)
         code = measure_section(bench, profile);

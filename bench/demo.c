@@ -24,15 +24,23 @@ static int check_folder(struct bench *bench, const char *folder)
                        strerror(errno));
 }
 
-static void tell_gpus(struct bench *bench)
+static void tell_devices(struct bench *bench)
 {
+    FILE *out = bench->document.text;
     json_t *runtime = session_info(HDP_INFO_RUNTIME);
-    json_t *cuda =
-        json_object_get(json_object_get(runtime, "libraries"), "cuda");
+    json_t *libraries = json_object_get(runtime, "libraries");
+    json_t *cuda = json_object_get(libraries, "cuda");
     const char *note = json_string_value(json_object_get(cuda, "note"));
+    char text[128];
 
-    fprintf(bench->document.text, "GPUs      %s\n",
-            note && *note ? note : "not used by the demo");
+    fprintf(out, "GPUs      %s\n",
+            note && *note ? note : "there, but not used by the demo");
+    for (int32_t m = 0; m < bench->members; ++m) {
+        const hdp_device *device = &bench->devices[m];
+        const char *slow = session_slowdown(device, text, sizeof text);
+        fprintf(out, "%s %-26s%s\n", m ? "         " : "devices  ",
+                device->spec, slow ? slow : device->name);
+    }
     json_decref(runtime);
 }
 
@@ -45,10 +53,10 @@ static int prepare(struct demo *demo)
 
     fprintf(bench->document.text,
             "hdp %s: one batch on two unequal devices\n\n", hdp_version());
-    tell_gpus(bench);
     int code = session_group(bench, pair);
     if (code)
         return code;
+    tell_devices(bench);
     spec.members = bench->members;
     spec.blas_path = bench->blas_path;
     demo->workload = workload_create(&spec);

@@ -10,7 +10,7 @@ enum { DEMO_RUNS_MAX = 3, DEMO_RULES = 4 };
 /* What is kept of one run of interleaved rounds. */
 struct demo_run {
     struct results results;
-    json_t *rules, *curves;
+    json_t *rules, *optimum, *curves;
     char *table; /* as results_table() printed it */
     int64_t rounds;
     double step_ns[2];                        /* equal, finish */

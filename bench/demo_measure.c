@@ -10,13 +10,13 @@ enum {
     CAPACITY = 1 << 17,
     QUANTUM = 16,
     ROUNDS_MIN = 8,
-    ROUNDS_MAX = 14,
+    ROUNDS_MAX = 20,
     WARMUP = 2,
     TRAINING_STEPS = 150
 };
 static const double step_goal_ns = 27e6; /* so that every step passes 20 ms */
 static const double spread_limit = 0.05;
-static const int64_t run_goal_ns = 7000000000;
+static const int64_t run_goal_ns = 9000000000;
 static const int64_t time_limit_ns = 55000000000; /* of the whole demo */
 static const int64_t training_guess_ns = 10000000000;
 
@@ -136,6 +136,7 @@ static int keep_run(struct demo *demo)
         return code;
     run->rounds = lanes->kept;
     run->rules = results_json(&run->results, lanes);
+    run->optimum = results_optimum_json(&run->results, lanes);
     run->curves = results_curves_json(lanes);
     FILE *out = open_memstream(&run->table, &size);
     if (!out)
@@ -234,6 +235,7 @@ void demo_close(struct demo *demo)
     for (int i = 0; i < demo->runs; ++i) {
         results_close(&demo->run[i].results);
         json_decref(demo->run[i].rules);
+        json_decref(demo->run[i].optimum);
         json_decref(demo->run[i].curves);
         free(demo->run[i].table);
     }

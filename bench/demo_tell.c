@@ -17,7 +17,7 @@ static void put_sections(struct demo *demo)
 {
     struct document *document = &demo->bench->document;
     const struct demo_run *best = best_run(demo);
-    json_t *runs = json_array(), *optimum = json_object();
+    json_t *runs = json_array();
     json_t *training = json_object(), *rules = json_object();
 
     for (int i = 0; i < demo->runs; ++i) {
@@ -35,11 +35,6 @@ static void put_sections(struct demo *demo)
         json_object_set_new(run, "curves", json_incref(demo->run[i].curves));
         json_array_append_new(runs, run);
     }
-    json_object_set_new(
-        optimum, "shares",
-        document_ints(best->results.optimum, demo->bench->members));
-    json_object_set_new(optimum, "step_ns",
-                        document_ns(best->results.optimum_ns));
     for (int i = 0; i < DEMO_RULES; ++i)
         json_object_set_new(rules, options_rule_name(demo_rules[i]),
                             json_integer(demo->correct[i]));
@@ -47,7 +42,7 @@ static void put_sections(struct demo *demo)
     json_object_set_new(training, "test_images", json_integer(demo->tested));
     json_object_set_new(training, "right", rules);
     document_set(document, "results", json_incref(best->rules));
-    document_set(document, "optimum", optimum);
+    document_set(document, "optimum", json_incref(best->optimum));
     document_set(document, "runs", runs);
     document_set(document, "run_used", json_integer(demo->best));
     document_set(document, "training", training);

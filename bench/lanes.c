@@ -35,7 +35,7 @@ static int add(struct lanes *lanes, hdp_plan *plan, struct lane **out)
     struct lane *lane = &lanes->lane[lanes->count++];
     memset(lane, 0, sizeof *lane);
     lane->plan = plan;
-    lane->rule = lane->curve_member = -1;
+    lane->rule = lane->alone = -1;
     hdp_options_init(&info, sizeof info);
     int code = session_try(lanes->bench, hdp_plan_get(&info, plan));
     if (code)
@@ -58,52 +58,58 @@ int lanes_add_rule(struct lanes *lanes, int32_t rule, hdp_plan *plan)
     return code;
 }
 
-static int add_point(struct lanes *lanes, int32_t member, int64_t items)
+/* Part `part` of every share, or of `alone`'s and nothing of the others'. */
+static int add_point(struct lanes *lanes, const int64_t *shares,
+                     int64_t quantum, int32_t alone, double part)
 {
-    int64_t *shares = calloc((size_t)lanes->members, sizeof *shares);
+    int64_t *items = calloc((size_t)lanes->members, sizeof *items);
     hdp_plan *plan = NULL;
     struct lane *lane;
 
-    if (!shares)
+    if (!items)
         return session_no_memory(lanes->bench);
-    shares[member] = items;
+    for (int32_t m = 0; m < lanes->members; ++m) {
+        if (alone >= 0 && m != alone)
+            continue;
+        int64_t blocks =
+            (int64_t)((double)shares[m] * part / (double)quantum + 0.5);
+        items[m] = (blocks < 1 ? 1 : blocks) * quantum;
+    }
     int code = session_try(lanes->bench,
-                           hdp_plan_create(&plan, shares, lanes->members));
-    free(shares);
+                           hdp_plan_create(&plan, items, lanes->members));
+    free(items);
     if (!code)
         code = add(lanes, plan, &lane);
     if (!code) {
-        lane->curve_member = member;
-        snprintf(lane->name, sizeof lane->name, "member %d alone", (int)member);
+        lane->alone = alone;
+        snprintf(lane->name, sizeof lane->name, "curve");
     }
     return code;
 }
 
 int lanes_add_curves(struct lanes *lanes, const hdp_plan *plan, int64_t quantum)
 {
-    static const double around[LANE_CURVE_POINTS] = { 0.75, 0.9, 1.0, 1.1,
-                                                      1.25 };
+    static const double together[] = { 0.8, 0.9, 1.0, 1.1, 1.2 };
+    static const double alone[] = { 0.8, 1.0, 1.2 };
+    int64_t *shares = calloc((size_t)lanes->members, sizeof *shares);
     hdp_plan_info info;
 
+    if (!shares)
+        return session_no_memory(lanes->bench);
     hdp_options_init(&info, sizeof info);
     int code = session_try(lanes->bench, hdp_plan_get(&info, plan));
-    if (quantum < 1)
-        quantum = 1;
-    for (int32_t m = 0; !code && m < lanes->members; ++m) {
-        /* A member without a share is looked at where a small one would be. */
-        int64_t share = info.items[m], last = 0;
-        if (share <= 0)
-            share = info.total / (8 * lanes->members);
-        for (int i = 0; !code && i < LANE_CURVE_POINTS; ++i) {
-            int64_t items = (int64_t)((double)share * around[i]);
-            items = (items + quantum / 2) / quantum * quantum;
-            items = items < last + quantum ? last + quantum : items;
-            if (items > info.total)
-                break;
-            code = add_point(lanes, m, items);
-            last = items;
-        }
-    }
+    quantum = quantum < 1 ? 1 : quantum;
+    /* A member without a share is looked at where a small one would be. */
+    for (int32_t m = 0; !code && m < lanes->members; ++m)
+        shares[m] = info.items[m] > 0 ? info.items[m]
+                                      : info.total / (8 * lanes->members);
+    for (int i = 0; !code && i < 5; ++i)
+        code = add_point(lanes, shares, quantum, -1, together[i]);
+    for (int32_t m = 0; m < lanes->members; ++m)
+        for (int i = 0; !code && i < 3; ++i)
+            if (lanes->members <= LANE_MEMBERS_ALONE_MAX)
+                code = add_point(lanes, shares, quantum, m, alone[i]);
+    free(shares);
     return code;
 }
 
@@ -224,17 +230,51 @@ double lanes_member_median(const struct lanes *lanes, const struct lane *lane,
     return median;
 }
 
-void lanes_curves(const struct lanes *lanes, struct curve *out)
+/* What a member took in a lane where all work: its own compute, and what the
+ * step took beyond the slowest member's (reduce, hand-over). Median. */
+static double time_within(const struct lanes *lanes, const struct lane *lane,
+                          int32_t member)
+{
+    double *values = calloc((size_t)lanes->kept + 1, sizeof *values);
+    double median = 0;
+
+    for (int64_t r = 0; values && r < lanes->kept; ++r) {
+        const double *row = lane->member_ns + r * lanes->members;
+        double slowest = 0;
+        for (int m = 0; m < lanes->members; ++m)
+            slowest = row[m] > slowest ? row[m] : slowest;
+        values[r] = row[member] + (lane->step_ns[r] - slowest);
+    }
+    if (values)
+        median = stats_median(values, (size_t)lanes->kept);
+    free(values);
+    return median;
+}
+
+static void curve_add(struct curve *curve, int64_t items, double ns)
+{
+    if (curve->count == OPTIMUM_POINTS_MAX ||
+        (curve->count && curve->items[curve->count - 1] >= items))
+        return; /* small shares: several parts of them are the same */
+    curve->items[curve->count] = items;
+    curve->ns[curve->count++] = ns;
+}
+
+void lanes_curves(const struct lanes *lanes, int alone, struct curve *out)
 {
     memset(out, 0, (size_t)lanes->members * sizeof *out);
     for (int i = 0; i < lanes->count; ++i) {
         const struct lane *lane = &lanes->lane[i];
-        if (lane->curve_member < 0)
+        if (lane->rule >= 0)
             continue;
-        struct curve *curve = &out[lane->curve_member];
-        curve->items[curve->count] = lane->total;
-        curve->ns[curve->count++] = lanes_median(lanes, lane);
+        if (alone && lane->alone >= 0)
+            curve_add(&out[lane->alone], lane->total,
+                      lanes_median(lanes, lane));
+        for (int m = 0; !alone && lane->alone < 0 && m < lanes->members; ++m)
+            curve_add(&out[m], lane->items[m], time_within(lanes, lane, m));
     }
+    for (int m = 0; m < lanes->members; ++m)
+        curve_smooth(&out[m]);
 }
 
 int lanes_check(struct lanes *lanes, struct workload *workload)

@@ -5,12 +5,12 @@
 #include "bench.h"
 #include "optimum.h"
 
-enum { LANES_MAX = 160, LANE_CURVE_POINTS = 5 };
+enum { LANES_MAX = 80, LANE_MEMBERS_ALONE_MAX = 16 };
 
 struct lane {
     char name[32];
-    int32_t rule;         /* HDP_RULE_*; -1: a point of a curve */
-    int32_t curve_member; /* whose point; -1: none */
+    int32_t rule;  /* HDP_RULE_*; -1: a point of a curve */
+    int32_t alone; /* the one member that works in it; -1: all do */
     hdp_plan *plan;
     int64_t total;
     const int64_t *items; /* the plan's */
@@ -31,8 +31,9 @@ void lanes_close(struct lanes *lanes);
 /** A lane for a rule's plan; takes the plan over, also on failure. */
 int lanes_add_rule(struct lanes *lanes, int32_t rule, hdp_plan *plan);
 
-/** Lanes in which each member works alone, at several sizes around its share
- *  in `plan`: the points of the curves that optimum_find() reads. */
+/** Lanes for the curves that optimum_find() reads, at sizes around the shares
+ *  of `plan`: all members at work, as in a step, each at the same part of its
+ *  share; and each member alone, while the others idle. */
 int lanes_add_curves(struct lanes *lanes, const hdp_plan *plan,
                      int64_t quantum);
 
@@ -57,8 +58,14 @@ double lanes_median(const struct lanes *lanes, const struct lane *lane);
 double lanes_member_median(const struct lanes *lanes, const struct lane *lane,
                            int32_t member);
 
-/** The measured curves of all members; a member without points has count 0. */
-void lanes_curves(const struct lanes *lanes, struct curve *out);
+/**
+ * The measured curves, one a member; without points its count is 0.
+ *
+ * @param alone  0: from lanes where all work, a member's time being its own
+ *               compute and what the step took beyond the slowest; 1: from
+ *               lanes where it works alone, the time of the whole step.
+ */
+void lanes_curves(const struct lanes *lanes, int alone, struct curve *out);
 
 /** Runs `work` once under every rule, weights held, and compares. Fills the
  *  `check` section; a difference is a failed check. */

@@ -7,6 +7,28 @@
 
 enum { BLOCKS_MAX = 4096 };
 
+void curve_smooth(struct curve *curve)
+{
+    int size[OPTIMUM_POINTS_MAX], blocks = 0;
+    double mean[OPTIMUM_POINTS_MAX];
+
+    for (int i = 0; i < curve->count; ++i) {
+        mean[blocks] = curve->ns[i];
+        size[blocks++] = 1;
+        while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
+            int left = size[blocks - 2], right = size[blocks - 1];
+            mean[blocks - 2] =
+                (mean[blocks - 2] * left + mean[blocks - 1] * right) /
+                (left + right);
+            size[blocks - 2] += right;
+            --blocks;
+        }
+    }
+    for (int block = 0, i = 0; block < blocks; ++block)
+        for (int end = i + size[block]; i < end; ++i)
+            curve->ns[i] = mean[block];
+}
+
 double curve_time(const struct curve *curve, int64_t items)
 {
     int last = curve->count - 1, i = 1;
@@ -15,14 +37,15 @@ double curve_time(const struct curve *curve, int64_t items)
         return 0;
     if (last < 0)
         return DBL_MAX;
-    if (last == 0) /* one point: proportional is all that can be said */
+    if (items <= curve->items[0])
         return curve->ns[0] * ((double)items / (double)curve->items[0]);
-    while (i < last && curve->items[i] < items)
+    if (items >= curve->items[last])
+        return curve->ns[last] * ((double)items / (double)curve->items[last]);
+    while (curve->items[i] < items)
         ++i;
     double x0 = (double)curve->items[i - 1], x1 = (double)curve->items[i];
     double slope = (curve->ns[i] - curve->ns[i - 1]) / (x1 - x0);
-    double ns = curve->ns[i - 1] + slope * ((double)items - x0);
-    return ns > 0 ? ns : 0;
+    return curve->ns[i - 1] + slope * ((double)items - x0);
 }
 
 static double slowest(const struct curve *curves, int members,

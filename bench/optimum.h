@@ -7,12 +7,16 @@
 enum { OPTIMUM_POINTS_MAX = 16 };
 
 /* One member's measured times, by increasing items. Between two points a
- * straight line; outside, the line of the nearest two, never below 0. */
+ * straight line; outside, in proportion to the nearest. */
 struct curve {
     int count;
     int64_t items[OPTIMUM_POINTS_MAX];
     double ns[OPTIMUM_POINTS_MAX];
 };
+
+/** Makes times non-decreasing where noise has made them dip: neighbours out of
+ *  order get their mean (pool adjacent violators). */
+void curve_smooth(struct curve *curve);
 
 double curve_time(const struct curve *curve, int64_t items);
 

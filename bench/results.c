@@ -13,6 +13,18 @@ static double median_of_rule(const struct lanes *lanes, int32_t rule)
     return lane ? lanes_median(lanes, lane) : 0;
 }
 
+/* The optimum over one kind of curves; < 0 when a member has none. */
+static double optimum_over(const struct lanes *lanes, int alone, int64_t total,
+                           int64_t quantum, struct curve *curves,
+                           int64_t *out_items)
+{
+    lanes_curves(lanes, alone, curves);
+    for (int m = 0; m < lanes->members; ++m)
+        if (curves[m].count == 0)
+            return -1;
+    return optimum_find(curves, lanes->members, total, quantum, out_items);
+}
+
 int results_of(struct results *out, const struct lanes *lanes, int64_t total,
                int64_t quantum)
 {
@@ -20,10 +32,8 @@ int results_of(struct results *out, const struct lanes *lanes, int64_t total,
     struct curve *curves = calloc(members, sizeof *curves);
     const struct lane *finish = lanes_rule(lanes, HDP_RULE_FINISH);
     struct stats stats;
-    int complete = 1;
 
     memset(out, 0, sizeof *out);
-    out->optimum_ns = -1;
     out->optimum = calloc(members, sizeof *out->optimum);
     if (!curves || !out->optimum) {
         free(curves);
@@ -35,12 +45,9 @@ int results_of(struct results *out, const struct lanes *lanes, int64_t total,
         out->finish_ns = stats.median;
         out->finish_spread = stats.spread;
     }
-    lanes_curves(lanes, curves);
-    for (size_t m = 0; m < members; ++m)
-        complete &= curves[m].count > 0;
-    if (complete)
-        out->optimum_ns =
-            optimum_find(curves, lanes->members, total, quantum, out->optimum);
+    out->alone_ns = optimum_over(lanes, 1, total, quantum, curves, NULL);
+    out->optimum_ns =
+        optimum_over(lanes, 0, total, quantum, curves, out->optimum);
     if (out->optimum_ns > 0 && out->finish_ns > 0)
         out->efficiency = out->optimum_ns / out->finish_ns;
     free(curves);
@@ -93,27 +100,52 @@ json_t *results_json(const struct results *results, const struct lanes *lanes)
     return array;
 }
 
+json_t *results_optimum_json(const struct results *results,
+                             const struct lanes *lanes)
+{
+    json_t *json = json_object();
+
+    json_object_set_new(json, "shares",
+                        document_ints(results->optimum, lanes->members));
+    json_object_set_new(json, "step_ns", document_ns(results->optimum_ns));
+    json_object_set_new(json, "step_ns_if_alone",
+                        results->alone_ns > 0 ? document_ns(results->alone_ns)
+                                              : json_null());
+    return json;
+}
+
+static json_t *points_json(const struct curve *curve)
+{
+    json_t *points = json_array();
+
+    for (int i = 0; i < curve->count; ++i) {
+        json_t *point = json_array();
+        json_array_append_new(point, json_integer(curve->items[i]));
+        json_array_append_new(point, document_ns(curve->ns[i]));
+        json_array_append_new(points, point);
+    }
+    return points;
+}
+
 json_t *results_curves_json(const struct lanes *lanes)
 {
+    size_t members = (size_t)lanes->members;
+    struct curve *all = calloc(2 * members, sizeof *all);
     json_t *array = json_array();
 
-    for (int m = 0; m < lanes->members; ++m) {
-        json_t *points = json_array(), *curve = json_object();
-        for (int i = 0; i < lanes->count; ++i) {
-            const struct lane *lane = &lanes->lane[i];
-            if (lane->curve_member != m)
-                continue;
-            json_t *point = json_object();
-            json_object_set_new(point, "items", json_integer(lane->total));
-            json_object_set_new(
-                point, "step_ns",
-                document_sample(lane->step_ns, (size_t)lanes->kept));
-            json_array_append_new(points, point);
-        }
+    if (all) {
+        lanes_curves(lanes, 0, all);
+        lanes_curves(lanes, 1, all + members);
+    }
+    for (int m = 0; all && m < lanes->members; ++m) {
+        json_t *curve = json_object();
         json_object_set_new(curve, "member", json_integer(m));
-        json_object_set_new(curve, "points", points);
+        json_object_set_new(curve, "together", points_json(&all[m]));
+        json_object_set_new(curve, "alone",
+                            points_json(&all[members + (size_t)m]));
         json_array_append_new(array, curve);
     }
+    free(all);
     return array;
 }
 

@@ -10,6 +10,7 @@ struct results {
     double equal_ns, single_ns, finish_ns; /* medians; 0: rule not run */
     double finish_spread;                  /* MAD over median */
     double efficiency; /* optimum over finish; 0: not known */
+    double alone_ns;   /* the optimum if each were as fast as it is alone */
 };
 
 /** Evaluates the rounds kept. results_close() in every case. */
@@ -17,8 +18,10 @@ int results_of(struct results *out, const struct lanes *lanes, int64_t total,
                int64_t quantum);
 void results_close(struct results *results);
 
-/** The `results` section, one entry a rule, and `curves`. */
+/** The `results` section, one entry a rule; `optimum`; `curves`. */
 json_t *results_json(const struct results *results, const struct lanes *lanes);
+json_t *results_optimum_json(const struct results *results,
+                             const struct lanes *lanes);
 json_t *results_curves_json(const struct lanes *lanes);
 
 /** One line a rule. */

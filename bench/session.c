@@ -142,7 +142,7 @@ json_t *session_device_json(const hdp_device *device)
     return json;
 }
 
-static void say_devices(struct bench *bench)
+void session_say_devices(struct bench *bench)
 {
     char text[128];
 
@@ -188,7 +188,6 @@ int session_group(struct bench *bench, const char *spec)
         json_array_append_new(list, session_device_json(device));
     }
     find_blas(bench);
-    say_devices(bench);
     return EXIT_OK;
 }
 

@@ -13,14 +13,13 @@ USAGE = [
     (["split", "-d", "sim:0/item=", "-N", "8"], "item", None),
     (["split", "-d", "cuda:0,0", "-N", "8"], "0", None),
     (["split", "-d", "host:9999999999", "-N", "8"], "9999999999", None),
-    (["split", "-d", "sim:0/item=-1us", "-N", "8"], "item", None),
+    (["split", "-d", "sim:0/item=-1us", "-N", "8"], "-1us", None),
     (["split", "-d", "sim:0/bogus=1", "-N", "8"], "bogus", None),
     (["split", "-d", "", "-N", "8"], "-d", 1),
     (["split", "-d", PAIR, "-N", "-1"], "-N", None),
     (["split", "-d", PAIR, "-N", "1e99"], "-N", 2),
     (["split", "-d", PAIR, "-N", "99999999999999999999"], "-N", None),
     (["split", "-d", PAIR, "-N", ""], "-N", 1),
-    (["split", "-d", PAIR, "-N"], "needs a value", None),
     (["split", "-d", PAIR], "-N", None),
     (["nonsense"], "nonsense", None),
     (["doctor"], "not in this version", None),
@@ -59,6 +58,14 @@ for words, part, position in USAGE:
     expect(plain.returncode, 2, f"exit code of {line} without json")
     expect_true(part in plain.stderr, f"{line}: stderr is '{plain.stderr}'")
     expect_true("{" not in plain.stdout, f"{line}: json on a table's stdout")
+
+# an option that is the last word and lacks its value
+for words in (["split", "-o", "json", "-d", PAIR, "-N"],
+              ["split", "-o", "json", "--devices"]):
+    done = run(*words)
+    expect(done.returncode, 2, f"exit code of {' '.join(words)}")
+    expect_true("needs a value" in document(done.stdout)["error"]["text"],
+                f"{' '.join(words)}: {done.stdout}")
 
 # -o json counts also behind the fault, and in its other spellings
 for spelling in (["-ojson"], ["--format=json"], ["--format", "json"]):

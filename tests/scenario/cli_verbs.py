@@ -13,7 +13,7 @@ HOSTS = "host:0/threads=1+host:1/threads=1/duty=50"
 
 # ---- split: the figures of the issue
 got = ask("split", "-d", ISSUE, "-N", "256")
-plan = got["plan"]
+plan = got.get("plan", {})
 WANT = {
     "rule": "finish", "total": 256, "quantum": 1, "asked": None,
     "shares": [230, 26], "offsets": [0, 230],
