@@ -92,15 +92,21 @@ static hdp_status give_points(hdp_profile *profile, struct hdpi_sampler *from)
     return HDP_OK;
 }
 
+/* Last medians against the first, beyond what the samples' own noise makes of
+ * a median of few. */
 static int drifts(const struct hdpi_sampler *from)
 {
-    double values[HDPI_BLOCKS], last;
+    const struct hdpi_series *top = &from->series[from->size_count - 1];
+    double values[HDPI_SAMPLES_MAX], last, noise;
+    size_t count = hdpi_series_kept(top);
 
     if (from->median_count < 2 * HDPI_BLOCKS)
         return 0;
-    memcpy(values, from->medians, sizeof values);
+    memcpy(values, top->ns, count * sizeof *values);
+    noise = 3 * hdpi_relative_mad(values, count);
+    memcpy(values, from->medians, sizeof from->medians);
     last = hdpi_median(values, HDPI_BLOCKS);
-    return fabs(last / from->first_median - 1) > DRIFTING;
+    return fabs(last / from->first_median - 1) > fmax(DRIFTING, noise);
 }
 
 /* Of a group that is simulated as a whole only virtual time is told, so that

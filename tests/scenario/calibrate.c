@@ -281,6 +281,7 @@ static void noise_is_averaged_away(void **state)
         expect_ok(hdp_calibrate(&profile, scene.group, NULL));
         ratio = time_of(profile, 1, 10000) / time_of(profile, 0, 10000);
         errors[seed] = fabs(ratio / 5 - 1);
+        expect_number(0, info_of(profile).drifting, "drifting, seed %d", seed);
         hdp_profile_destroy(profile);
         scene_close(&scene);
     }
