@@ -70,14 +70,14 @@ static void tell_entry(FILE *out, const json_t *entry)
 {
     const char *verdict = json_string_value(json_object_get(entry, "verdict"));
     const char *device = json_string_value(json_object_get(entry, "device"));
-    size_t i = 0;
+    const char *words = verdict;
 
-    while (i + 1 < sizeof verdicts / sizeof *verdicts && verdict &&
-           strcmp(verdicts[i].name, verdict) != 0)
-        ++i;
+    for (size_t i = 0; verdict && i < sizeof verdicts / sizeof *verdicts; ++i)
+        if (strcmp(verdicts[i].name, verdict) == 0)
+            words = verdicts[i].words;
     fprintf(out, "  '%s': %s%s%s\n",
             json_string_value(json_object_get(entry, "text")),
-            verdicts[i].words, device ? ", " : "", device ? device : "");
+            words ? words : "?", device ? ", " : "", device ? device : "");
 }
 
 /* Places in the machine, or the runtime's error. */
@@ -118,17 +118,17 @@ static void show_mask(struct bench *bench, const json_t *visibility)
     FILE *out = bench->document.text;
     json_t *json = json_object(), *entries = json_array();
 
-    fputs(mask && !*mask ? "\nthe mask is empty\n"
-          : mask         ? "\nthe mask, entry by entry:\n"
-                         : "\n",
+    fputs(json_array_size(list) > 0 ? "\nthe mask, entry by entry:\n"
+          : mask && !*mask          ? "\nthe mask is empty\n"
+                                    : "\n",
           out);
     for (size_t i = 0; i < json_array_size(list); ++i) {
         json_array_append_new(entries, entry_json(json_array_get(list, i)));
         tell_entry(out, json_array_get(list, i));
     }
     if (order && !order_known(order))
-        fputs("the order is neither PCI_BUS_ID nor FASTEST_FIRST, exactly as "
-              "written here: every CUDA call fails\n",
+        fputs("the order must be PCI_BUS_ID or FASTEST_FIRST, written exactly "
+              "so; with any other text every CUDA call fails\n",
               out);
     tell_visible(out, visible, error);
     if (mask && !json_is_true(json_object_get(visibility, "mask_set")))

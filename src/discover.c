@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "core/spec.h"
+#include "core/visibility.h"
 #include "internal.h"
 #include "json/json.h"
 
@@ -65,18 +67,145 @@ static void tell(const hdp_topology *topology, const struct hdpi_log *log)
     }
 }
 
-static hdp_status read_options(hdp_discover_options *own,
-                               const hdp_discover_options *given)
+/* ---- what mask and order let through --------------------------------------- */
+
+struct view {
+    const char *mask, *order; /* NULL: not set */
+    struct hdpi_device_row *gpus;
+    int32_t hosts, gpu_count;
+};
+
+/* Hosts stand first and no mask reaches them. */
+static void find_gpus(struct view *view, hdp_topology *topology)
 {
-    HDPI_RETURN_IF(
-        hdpi_options_read(own, sizeof *own, given, "hdp_discover_options"));
-    if (own->mask || own->order)
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "%s: explaining a visibility mask comes in a later "
-                         "version",
-                         own->mask ? "mask" : "order");
+    int32_t count = topology->info.device_count;
+
+    view->hosts = 0;
+    while (view->hosts < count &&
+           topology->devices[view->hosts].info.kind == HDP_HOST)
+        view->hosts++;
+    view->gpus = count > 0 ? topology->devices + view->hosts : NULL;
+    view->gpu_count = count - view->hosts;
+}
+
+/* CUDA's own choice is the fastest first; like ones keep their places. */
+static int compare_speed(const void *a, const void *b)
+{
+    const struct hdpi_device_row *x = a, *y = b;
+
+    if (x->info.kind != y->info.kind)
+        return x->info.kind < y->info.kind ? -1 : 1;
+    if (x->info.kind == HDP_SIM && x->ask.item_ns != y->ask.item_ns)
+        return x->ask.item_ns < y->ask.item_ns ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static hdp_status resolve(struct hdpi_visibility *out, const struct view *view)
+{
+    size_t count = (size_t)view->gpu_count;
+    const char **uuids = hdpi_alloc(count, sizeof *uuids, "uuids");
+    hdp_status status = HDP_ERR_MEMORY;
+
+    if (!uuids)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        uuids[i] = view->gpus[i].info.uuid;
+    status = hdpi_visibility_resolve(out, view->mask, view->order, uuids,
+                                     view->gpu_count);
+    free(uuids);
+    return status;
+}
+
+/* The entries go over to the topology and point at its rows to be. */
+static hdp_status take_entries(hdp_topology *topology, const struct view *view,
+                               struct hdpi_visibility *seen)
+{
+    size_t count = (size_t)seen->entry_count;
+    int32_t next = view->hosts;
+
+    topology->mask_uuids =
+        hdpi_alloc(count, sizeof *topology->mask_uuids, "mask entries");
+    if (!topology->mask_uuids)
+        return HDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        hdp_mask_entry *entry = &seen->entries[i];
+        if (entry->device < 0)
+            continue;
+        memcpy(topology->mask_uuids[i], view->gpus[entry->device].info.uuid,
+               sizeof *topology->mask_uuids);
+        entry->device = seen->error ? -1 : next++;
+    }
+    topology->mask = seen->entries;
+    topology->mask_capacity = seen->entry_capacity;
+    topology->info.mask_count = seen->entry_count;
+    topology->info.mask_set = seen->mask_set;
+    topology->visibility_error = seen->error;
+    seen->entries = NULL;
     return HDP_OK;
 }
+
+static hdp_status keep_visible(hdp_topology *topology, const struct view *view,
+                               const struct hdpi_visibility *seen)
+{
+    size_t count = (size_t)seen->visible_count;
+    struct hdpi_device_row *kept = hdpi_alloc(count, sizeof *kept, "devices");
+
+    if (!kept)
+        return HDP_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        kept[i] = view->gpus[seen->visible[i]];
+        kept[i].info.logical_id = (int32_t)i;
+    }
+    if (count > 0)
+        memcpy(view->gpus, kept, count * sizeof *kept);
+    topology->info.device_count = view->hosts + seen->visible_count;
+    free(kept);
+    return HDP_OK;
+}
+
+/* Leaves the GPUs that a process with this mask and order would see, numbered
+ * as it would number them. Each keeps the spec that it had. */
+static hdp_status look_through(hdp_topology *topology, struct view *view)
+{
+    struct hdpi_visibility seen = { 0 };
+    hdp_status status;
+
+    for (int32_t i = 0; i < view->gpu_count; i++)
+        view->gpus[i].place = i;
+    if (view->gpu_count > 1 &&
+        hdpi_visibility_order(view->order) == HDPI_ORDER_FASTEST)
+        qsort(view->gpus, (size_t)view->gpu_count, sizeof *view->gpus,
+              compare_speed);
+    HDPI_TRY(resolve(&seen, view));
+    HDPI_TRY(take_entries(topology, view, &seen));
+    status = keep_visible(topology, view, &seen);
+out:
+    hdpi_visibility_finish(&seen);
+    return status;
+}
+
+/* A described machine is seen by a process that has just what the options say;
+ * this one by this process, whose driver has obeyed its own mask already. */
+static hdp_status apply_mask(hdp_topology *topology,
+                             const hdp_discover_options *own, int described)
+{
+    struct view view = { .mask = own->mask, .order = own->order };
+    int asked = own->mask || own->order;
+
+    find_gpus(&view, topology);
+    if (!described) {
+        if (!view.mask)
+            view.mask = hdpi_variable(HDPI_CUDA_MASK);
+        if (!view.order)
+            view.order = hdpi_variable(HDPI_CUDA_ORDER);
+        topology->info.mask_set = view.mask != NULL;
+    }
+    if (!asked && (!described || view.gpu_count == 0))
+        return HDP_OK;
+    return look_through(topology, &view);
+}
+
+/* ---- the verb -------------------------------------------------------------- */
 
 static hdp_status discover(hdp_topology **out, const hdp_context *context,
                            const hdp_discover_options *options)
@@ -84,16 +213,19 @@ static hdp_status discover(hdp_topology **out, const hdp_context *context,
     const struct hdpi_log *log = &context->log;
     hdp_topology *topology = NULL;
     struct hdpi_spec spec = { 0 };
+    int described = options->machine != NULL;
     hdp_status status;
     HDPI_TRY(hdpi_topology_new(&topology));
-    if (options->machine)
+    if (described)
         HDPI_TRY(hdpi_spec_parse(&spec, options->machine));
-    if (options->machine && !spec.automatic)
+    described = described && !spec.automatic;
+    if (described)
         HDPI_TRY(look_at(topology, &spec, log));
     else
         HDPI_TRY(look_around(topology, log));
     put_in_order(topology);
     hdpi_spec_name_devices(topology);
+    HDPI_TRY(apply_mask(topology, options, described));
     assert(hdpi_topology_is_valid(topology));
     tell(topology, log);
     *out = topology;
@@ -112,7 +244,8 @@ hdp_status hdp_discover(hdp_topology **out, hdp_context *context,
         return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
     *out = NULL;
     HDPI_RETURN_IF(hdpi_context_check(context));
-    HDPI_RETURN_IF(read_options(&own, options));
+    HDPI_RETURN_IF(
+        hdpi_options_read(&own, sizeof own, options, "hdp_discover_options"));
     return discover(out, context, &own);
 }
 
@@ -134,6 +267,22 @@ static hdp_status check_index(int32_t index, int32_t count, const char *name)
     return HDP_OK;
 }
 
+/* Who passes a physical number on learns which ones there are. */
+static hdp_status check_device(const hdp_topology *topology, int32_t index)
+{
+    int32_t count = topology->info.device_count, first = 0;
+
+    while (first < count && topology->devices[first].info.kind == HDP_HOST)
+        first++;
+    if (index < count || first == count)
+        return check_index(index, count, "index");
+    return hdpi_fail(HDP_ERR_NOT_FOUND,
+                     "index is %" PRId32 ", but there are %" PRId32
+                     " devices (GPUs: logical ids %" PRId32 " to %" PRId32 ")",
+                     index, count, topology->devices[first].info.logical_id,
+                     topology->devices[count - 1].info.logical_id);
+}
+
 hdp_status hdp_topology_get(hdp_topology_info *out,
                             const hdp_topology *topology)
 {
@@ -146,7 +295,7 @@ hdp_status hdp_topology_device(hdp_device *out, const hdp_topology *topology,
                                int32_t index)
 {
     HDPI_RETURN_IF(check(topology));
-    HDPI_RETURN_IF(check_index(index, topology->info.device_count, "index"));
+    HDPI_RETURN_IF(check_device(topology, index));
     const hdp_device *info = &topology->devices[index].info;
     return hdpi_options_write(out, info, sizeof *info, "hdp_device");
 }

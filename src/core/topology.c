@@ -26,6 +26,7 @@ void hdpi_topology_free(hdp_topology *topology)
         return;
     free(topology->devices);
     free(topology->mask);
+    free(topology->mask_uuids);
     free(topology->links);
     free(topology->notes);
     free(topology);
@@ -47,7 +48,8 @@ struct hdpi_device_row *hdpi_topology_append(hdp_topology *topology)
     /* an adapter that took rows back has left them filled */
     *row = (struct hdpi_device_row){
         .info = { .size = sizeof row->info, .logical_id = -1 },
-        .ask = { .logical_id = -1, .margin_bytes = -1 }
+        .ask = { .logical_id = -1, .margin_bytes = -1 },
+        .place = -1
     };
     topology->info.device_count++;
     return row;
@@ -108,6 +110,9 @@ static int valid_mask(const hdp_topology *topology)
             entry->device >= topology->info.device_count ||
             !ends(entry->text, sizeof entry->text))
             return 0;
+        if (topology->mask_uuids &&
+            !ends(topology->mask_uuids[i], sizeof *topology->mask_uuids))
+            return 0;
     }
     return 1;
 }
@@ -122,7 +127,8 @@ int hdpi_topology_is_valid(const hdp_topology *topology)
         (size_t)info->mask_count > topology->mask_capacity)
         return 0;
     for (size_t i = 0; i < count; i++)
-        if (!valid_device(&topology->devices[i].info))
+        if (!valid_device(&topology->devices[i].info) ||
+            topology->devices[i].place < -1)
             return 0;
     for (size_t i = 0; topology->links && i < count * count; i++)
         if (topology->links[i].bytes_per_second < 0)

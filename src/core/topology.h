@@ -50,6 +50,8 @@ struct hdpi_ask {
 struct hdpi_device_row {
     hdp_device info;
     struct hdpi_ask ask;
+    int32_t place; /* among the machine's GPUs before order and mask were
+                      applied; -1: they were not */
 };
 
 struct hdpi_topology_link {
@@ -64,6 +66,9 @@ struct hdp_topology {
     size_t device_capacity;
     hdp_mask_entry *mask; /* info.mask_count */
     size_t mask_capacity;
+    char (*mask_uuids)[64]; /* one an entry: what it names, visible or not;
+                               "": nothing. NULL: not known */
+    const char *visibility_error; /* of hdpi_visibility_error(); NULL: none */
     struct hdpi_topology_link *links; /* device_count^2 row-major, or NULL */
     char *notes; /* one line an absent adapter: why it found nothing */
     size_t note_bytes, note_capacity;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/spec.h"
+#include "core/visibility.h"
 #include "json/reader.h"
 #include "json/writer.h"
 
@@ -66,6 +67,18 @@ static void write_device(struct hdpi_json *json,
     hdpi_json_close(json);
 }
 
+/* Also of a device that is not visible, and so is no row. */
+static const char *named_device(const hdp_topology *topology, int32_t entry)
+{
+    int32_t index = topology->mask[entry].device;
+
+    if (index >= 0)
+        return topology->devices[index].info.uuid;
+    return topology->mask_uuids && topology->mask_uuids[entry][0]
+               ? topology->mask_uuids[entry]
+               : NULL;
+}
+
 static void write_visibility(struct hdpi_json *json,
                              const hdp_topology *topology)
 {
@@ -78,14 +91,17 @@ static void write_visibility(struct hdpi_json *json,
         hdpi_json_open_object(json, NULL);
         hdpi_json_text(json, "text", entry->text);
         hdpi_json_name(json, "verdict", &hdpi_verdict_names, entry->verdict);
-        hdpi_json_text(json, "device",
-                       entry->device >= 0
-                           ? topology->devices[entry->device].info.uuid
-                           : NULL);
+        hdpi_json_text(json, "device", named_device(topology, i));
         hdpi_json_known(json, "index", entry->device);
         hdpi_json_close(json);
     }
     hdpi_json_close(json);
+    hdpi_json_open_array(json, "visible");
+    for (int32_t i = 0; i < topology->info.device_count; i++)
+        if (topology->devices[i].place >= 0)
+            hdpi_json_int(json, NULL, topology->devices[i].place);
+    hdpi_json_close(json);
+    hdpi_json_text(json, "error", topology->visibility_error);
     hdpi_json_close(json);
 }
 
@@ -266,7 +282,49 @@ static hdp_status read_entry(hdp_topology *topology,
                                        &entry->verdict));
     HDPI_RETURN_IF(hdpi_json_take_int32(
         at, "index", -1, topology->info.device_count - 1, &entry->device));
+    HDPI_RETURN_IF(hdpi_json_take_text(
+        at, "device", topology->mask_uuids[topology->info.mask_count],
+        sizeof *topology->mask_uuids));
     topology->info.mask_count++;
+    return HDP_OK;
+}
+
+/* One place a GPU, in the order of the rows, or none at all. */
+static hdp_status read_visible(hdp_topology *topology,
+                               const struct hdpi_json_at *visibility)
+{
+    const struct hdpi_json_at at = hdpi_json_member(visibility, "visible");
+    size_t count, gpus = 0, next = 0;
+    int32_t devices = topology->info.device_count;
+
+    for (int32_t i = 0; i < devices; i++)
+        gpus += topology->devices[i].info.kind != HDP_HOST;
+    HDPI_RETURN_IF(hdpi_json_need_array(&at, 0, gpus, &count));
+    if (count != 0 && count != gpus)
+        return hdpi_json_complain(&at, "needs a place for every GPU, or none");
+    for (int32_t i = 0; count > 0 && i < devices; i++) {
+        int64_t place = -1;
+        if (topology->devices[i].info.kind == HDP_HOST)
+            continue;
+        const struct hdpi_json_at element = hdpi_json_element(&at, next++);
+        HDPI_RETURN_IF(
+            hdpi_json_read_int(&element, 0, HDPI_JSON_RANKS_MAX, &place));
+        topology->devices[i].place = (int32_t)place;
+    }
+    return HDP_OK;
+}
+
+static hdp_status read_error(hdp_topology *topology,
+                             const struct hdpi_json_at *visibility)
+{
+    const struct hdpi_json_at at = hdpi_json_member(visibility, "error");
+    char name[64] = "";
+
+    HDPI_RETURN_IF(hdpi_json_read_text(&at, name, sizeof name));
+    topology->visibility_error = hdpi_visibility_error(name);
+    if (at.value && !topology->visibility_error)
+        return hdpi_json_refuse(
+            &at, "cudaErrorNoDevice, cudaErrorInvalidDevice or null");
     return HDP_OK;
 }
 
@@ -287,11 +345,16 @@ static hdp_status read_visibility(hdp_topology *topology,
     HDPI_RETURN_IF(hdpi_json_need_array(&entries, 0, MASK_MAX, &count));
     HDPI_RETURN_IF(hdpi_grow(&topology->mask, &topology->mask_capacity, count,
                              sizeof *topology->mask, "mask entries"));
+    topology->mask_uuids =
+        hdpi_alloc(count, sizeof *topology->mask_uuids, "mask entries");
+    if (!topology->mask_uuids)
+        return HDP_ERR_MEMORY;
     for (size_t i = 0; i < count; i++) {
         const struct hdpi_json_at entry = hdpi_json_element(&entries, i);
         HDPI_RETURN_IF(read_entry(topology, &entry));
     }
-    return HDP_OK;
+    HDPI_RETURN_IF(read_visible(topology, &at));
+    return read_error(topology, &at);
 }
 
 static hdp_status read_link(hdp_topology *topology,

@@ -2,6 +2,7 @@
  * by field, and the second text is the first one byte for byte. */
 #include "unit/json_draw.h"
 #include "base/mem.h"
+#include "core/visibility.h"
 #include "json/json.h"
 
 /* ---- profile ------------------------------------------------------------- */
@@ -198,6 +199,25 @@ static void draw_device(hdp_topology *topology, int32_t id)
     draw_ask(&row->ask, info);
 }
 
+/* What a mask did: an error, or where each GPU stood before. */
+static void draw_visibility(hdp_topology *topology)
+{
+    static const char *const errors[] = { "cudaErrorNoDevice",
+                                          "cudaErrorInvalidDevice" };
+    size_t count = (size_t)topology->info.mask_count;
+    int32_t devices = topology->info.device_count;
+    if (draw(0, 1))
+        topology->visibility_error = hdpi_visibility_error(errors[draw(0, 1)]);
+    for (int32_t i = 0; !topology->visibility_error && i < devices; i++)
+        if (topology->devices[i].info.kind != HDP_HOST)
+            topology->devices[i].place = draw(0, 9);
+    topology->mask_uuids =
+        hdpi_alloc(count, sizeof *topology->mask_uuids, "uuids");
+    for (size_t i = 0; i < count; i++)
+        if (topology->mask[i].device < 0)
+            draw_text(topology->mask_uuids[i], sizeof *topology->mask_uuids);
+}
+
 static hdp_topology *draw_topology(void)
 {
     hdp_topology *topology;
@@ -218,6 +238,8 @@ static hdp_topology *draw_topology(void)
         draw_text(entry->text, sizeof entry->text);
     }
     topology->info.mask_count = masks;
+    if (draw(0, 1))
+        draw_visibility(topology);
     size_t pairs = (size_t)count * (size_t)count;
     if (draw(0, 1) && pairs > 0)
         topology->links = hdpi_alloc(pairs, sizeof *topology->links, "links");
@@ -246,6 +268,7 @@ static void same_topology(const hdp_topology *a, const hdp_topology *b)
         SAME_TEXT(left, right, pci);
         SAME_TEXT(left, right, name);
         SAME_TEXT(left, right, spec);
+        SAME_INT(a, b, devices[i].place);
         asked.position = got.position = 0;
         assert_memory_equal(&asked, &got, sizeof asked);
     }
@@ -253,7 +276,11 @@ static void same_topology(const hdp_topology *a, const hdp_topology *b)
         SAME_INT(a, b, mask[i].verdict);
         SAME_INT(a, b, mask[i].device);
         SAME_TEXT(a, b, mask[i].text);
+        if (a->mask_uuids && a->mask[i].device < 0)
+            SAME_TEXT(a, b, mask_uuids[i]);
     }
+    /* one static text of each name, so the pointers are alike */
+    assert_ptr_equal(a->visibility_error, b->visibility_error);
     assert_int_equal(a->links != NULL, b->links != NULL);
     if (a->links)
         SAME_BYTES(a, b, links, count * count * sizeof *a->links);

@@ -385,6 +385,21 @@ static void test_topology(void **state)
         { TOPOLOGY, "\"index\":0", "\"index\":2",
           "visibility.entries[0].index: expected an integer from -1 to 1, got "
           "2" },
+        { TOPOLOGY, "\"device\":null", "\"device\":7",
+          "visibility.entries[1].device: expected a string of at most 63 "
+          "bytes, got 7" },
+        { TOPOLOGY, "\"visible\":[3]", "\"visible\":[-3]",
+          "visibility.visible[0]: expected an integer from 0 to 1048576, got "
+          "-3" },
+        { TOPOLOGY, "\"visible\":[3]", "\"visible\":[3,4]",
+          "visibility.visible: expected an array of 0 to 1, got an array of "
+          "2" },
+        { TOPOLOGY, "\"error\":null", "\"error\":\"cudaErrorNoDevices\"",
+          "visibility.error: expected cudaErrorNoDevice, "
+          "cudaErrorInvalidDevice or null, got \"cudaErrorNoDevices\"" },
+        { TOPOLOGY, "\"error\":null", "\"error\":\"\"",
+          "visibility.error: expected cudaErrorNoDevice, "
+          "cudaErrorInvalidDevice or null, got \"\"" },
         { TOPOLOGY, "\"visibility\":{", "\"visibility\":7,\"x\":{",
           "visibility: expected an object, got 7" },
         { TOPOLOGY, "\"to\":1", "\"to\":2",

@@ -23,7 +23,7 @@
     "\"visibility\":{\"mask_set\":true,\"mask_changed\":false,\"entries\":["   \
     "{\"text\":\"0\",\"verdict\":\"accepted\",\"device\":\"SIM-0\","           \
     "\"index\":0},{\"text\":\"7\",\"verdict\":\"range\",\"device\":null,"      \
-    "\"index\":null}]},"                                                       \
+    "\"index\":null}],\"visible\":[3],\"error\":null},"                        \
     "\"links\":[{\"from\":0,\"to\":1,\"kind\":2,"                              \
     "\"bytes_per_second\":800000000}],"                                        \
     "\"notes\":[\"cuda: libcuda.so.1: cannot open \\\"it\\\"\"]}"
