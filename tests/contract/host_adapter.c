@@ -364,7 +364,7 @@ static void products_are_right(void **state)
     hdpi_host_blas_close(&none);
 }
 
-enum { WIDTH = 192, ROUNDS_EACH = 40 };
+enum { WIDTH = 96, ROUNDS_EACH = 20 };
 
 struct caller {
     const struct hdpi_host_blas *blas;
