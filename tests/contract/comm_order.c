@@ -78,7 +78,7 @@ static void fly(struct rank *rank)
 static void two_hundred_in_flight(void **state)
 {
     static struct flight flights[RANKS_MAX];
-    const int64_t elements[] = { 5, 3000, 40000 };
+    const int64_t elements[] = { 5, 3000, 20000 };
     (void)state;
     for (int k = 0; k < 3; ++k)
         for (int32_t size = 1; size <= RANKS_MAX; size += k == 0 ? 1 : 3) {
@@ -103,7 +103,7 @@ static void one_thread_for_all_ranks(void **state)
         struct ranks all;
         ranks_open(&all, size);
         for (int32_t r = 0; r < size; ++r)
-            take_off(&flights[r], size % 2 ? 7 : 30000);
+            take_off(&flights[r], size % 4 ? 7 : 20000);
         for (int n = 0; n < FLIGHT; ++n)
             for (int32_t r = 0; r < size; ++r) {
                 uint64_t ticket;
@@ -172,7 +172,7 @@ static void all_ranks_share_the_work(void **state)
         struct ranks all;
         ranks_open(&all, 2);
         for (int32_t r = 0; r < 2; ++r)
-            take_off(&flights[r], 8 << 20);
+            take_off(&flights[r], 2 << 20);
         ranks_run(&all, reduce_large, flights);
         expect_ok(&all);
         shared = all.rank[0].combined > 0 && all.rank[1].combined > 0;
@@ -215,7 +215,7 @@ static void nobody_leaves_a_barrier_early(void **state)
 
 static void broadcast_body(struct rank *rank)
 {
-    enum { COUNT = 100003 };
+    enum { COUNT = 50003 };
     uint32_t *data = malloc(COUNT * 4), *own = malloc(COUNT * 4);
     int64_t elements[2] = { 3, COUNT - 3 };
     rank->status = data && own ? HDP_OK : HDP_ERR_MEMORY;

@@ -116,13 +116,13 @@ static inline void ranks_run(struct ranks *all, void (*body)(struct rank *),
 static inline hdp_status
 rank_post(struct rank *rank, struct hdpi_comm_call *call, uint64_t *ticket)
 {
-    return ops->post(rank->comm, call, hdpi_deadline_ns(30 * SECOND_NS),
+    return ops->post(rank->comm, call, hdpi_deadline_ns(50 * SECOND_NS),
                      ticket);
 }
 
 static inline hdp_status rank_wait(struct rank *rank, uint64_t ticket)
 {
-    return ops->wait(rank->comm, ticket, hdpi_deadline_ns(30 * SECOND_NS));
+    return ops->wait(rank->comm, ticket, hdpi_deadline_ns(50 * SECOND_NS));
 }
 
 /* Post and wait; the status of the wait, or of a post that posted nothing. */
