@@ -76,6 +76,10 @@ int measure_table(struct bench *bench, const hdp_profile *profile);
 
 /* ---- plans.c ------------------------------------------------------------- */
 
+/** The command line's options of a split under one rule. */
+int plans_options(struct bench *bench, const hdp_profile *profile, int32_t rule,
+                  hdp_split_options *split);
+
 /** The split under one rule with every option of the command line. */
 int plans_split(struct bench *bench, const hdp_profile *profile, int32_t rule,
                 int64_t total, hdp_plan **out);

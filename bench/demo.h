@@ -13,6 +13,7 @@ struct demo_run {
     json_t *rules, *optimum, *curves;
     char *table; /* as results_table() printed it */
     int64_t rounds;
+    /* The round drawn: the one with the median step. */
     double step_ns[2];                        /* equal, finish */
     double member_ns[2][PICTURE_MEMBERS_MAX]; /* likewise, compute alone */
 };

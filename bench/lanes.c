@@ -230,6 +230,18 @@ double lanes_member_median(const struct lanes *lanes, const struct lane *lane,
     return median;
 }
 
+int64_t lanes_median_round(const struct lanes *lanes, const struct lane *lane)
+{
+    double median = lanes_median(lanes, lane);
+    int64_t best = 0;
+
+    for (int64_t r = 1; r < lanes->kept; ++r)
+        if (fabs(lane->step_ns[r] - median) <
+            fabs(lane->step_ns[best] - median))
+            best = r;
+    return best;
+}
+
 /* What a member took in a lane where all work: its own compute, and what the
  * step took beyond the slowest member's (reduce, hand-over). Median. */
 static double time_within(const struct lanes *lanes, const struct lane *lane,

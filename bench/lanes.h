@@ -58,6 +58,9 @@ double lanes_median(const struct lanes *lanes, const struct lane *lane);
 double lanes_member_median(const struct lanes *lanes, const struct lane *lane,
                            int32_t member);
 
+/** The round whose step of this lane is nearest to the median. */
+int64_t lanes_median_round(const struct lanes *lanes, const struct lane *lane);
+
 /**
  * The measured curves, one a member; without points its count is 0.
  *

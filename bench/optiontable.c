@@ -148,7 +148,7 @@ const struct option_row option_rows[] = {
       "member|caller", OPTION_CHOICE, AT(threads), 0, 0, threads, 2,
       "which thread calls a work function" },
     { C(SPLIT), 0, "bench", "N", OPTION_INT, AT(batches), 1, 1000000, NULL, 0,
-      "time the split itself: N batches of 1000" },
+      "time the split itself: N batches of 100" },
     { C(DEMO) | C(SPLIT) | C(RUN), 0, "check", NULL, OPTION_FLAG, AT(strict), 0,
       0, NULL, 0, "exit 1 when a threshold of speed is missed as well" },
 

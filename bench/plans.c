@@ -38,35 +38,45 @@ const char *plans_reason(int32_t bound_by, int32_t state)
                                                           : "?";
 }
 
-int plans_split(struct bench *bench, const hdp_profile *profile, int32_t rule,
-                int64_t total, hdp_plan **out)
+int plans_options(struct bench *bench, const hdp_profile *profile, int32_t rule,
+                  hdp_split_options *split)
 {
     const struct options *from = &bench->options;
     hdp_profile_info info;
-    hdp_split_options split;
 
     hdp_options_init(&info, sizeof info);
     int code = session_try(bench, hdp_profile_get(&info, profile));
     if (code)
         return code;
-    hdp_options_init(&split, sizeof split);
-    split.rule = rule;
-    split.quantum = from->quantum;
-    split.item_bytes = from->item_bytes;
-    split.fixed_bytes = from->fixed_bytes;
-    split.keep_free_bytes = from->keep_free_bytes;
-    split.in_bytes = from->in_bytes;
-    split.out_bytes = from->out_bytes;
-    split.reduce_bytes = from->reduce_bytes;
-    split.overlap = from->overlap > 0;
-    split.may_bench = from->bench_members > 0;
+    hdp_options_init(split, sizeof *split);
+    split->rule = rule;
+    split->quantum = from->quantum;
+    split->item_bytes = from->item_bytes;
+    split->fixed_bytes = from->fixed_bytes;
+    split->keep_free_bytes = from->keep_free_bytes;
+    split->in_bytes = from->in_bytes;
+    split->out_bytes = from->out_bytes;
+    split->reduce_bytes = from->reduce_bytes;
+    split->overlap = from->overlap > 0;
+    split->may_bench = from->bench_members > 0;
     if (rule == HDP_RULE_MANUAL) {
         if (from->ratio_count != info.member_count)
             return failure_usage(&bench->failure, "--rule", 0,
                                  "--rule manual: %d ratios for %d members",
                                  from->ratio_count, (int)info.member_count);
-        split.ratios = from->ratios;
+        split->ratios = from->ratios;
     }
+    return EXIT_OK;
+}
+
+int plans_split(struct bench *bench, const hdp_profile *profile, int32_t rule,
+                int64_t total, hdp_plan **out)
+{
+    hdp_split_options split;
+    int code = plans_options(bench, profile, rule, &split);
+
+    if (code)
+        return code;
     return session_try(bench, hdp_split(out, profile, total, &split));
 }
 
