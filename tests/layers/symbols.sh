@@ -13,8 +13,8 @@ export LC_ALL
 pure='memchr|memcmp|memcpy|memmove|memset|free|snprintf|vsnprintf'
 pure="$pure|strchr|strcmp|strcspn|strlen|strncmp|strrchr|strspn|strstr"
 pure="$pure|qsort|bsearch|ceil|exp|fabs|floor|fma|fmax|fmin|frexp|ldexp|llround|log|log2|lround|nextafter|pow|rint|round|scalbn|sqrt|trunc"
-# What the compiler adds on its own.
-compiler='__snprintf_chk|__vsnprintf_chk|__memcpy_chk|__memmove_chk|__memset_chk|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_'
+# What the compiler adds on its own (clang writes bcmp for memcmp(...) == 0).
+compiler='bcmp|__snprintf_chk|__vsnprintf_chk|__memcpy_chk|__memmove_chk|__memset_chk|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_'
 # jansson, for json alone.
 jansson='json_[a-z0-9_]*|jsonp_[a-z0-9_]*'
 # What no object may ask for; the second list is context.c's own.
