@@ -308,14 +308,13 @@ hdp_status hdp_profile_from_json(hdp_profile **out, const char *text,
 
 static hdp_status fail_file(const char *path, const char *what, int error)
 {
-    hdp_status status = error == ENOENT ? HDP_ERR_NOT_FOUND : HDP_ERR_SYSTEM;
     char room[128];
 
-    hdpi_fail(status, "%s: %s: %s", path, what,
+    hdpi_fail(HDP_ERR_SYSTEM, "%s: %s: %s", path, what,
               strerror_r(error, room, sizeof room));
     hdpi_error()->vendor = HDPI_VENDOR_SYSTEM;
     hdpi_error()->vendor_code = error;
-    return status;
+    return HDP_ERR_SYSTEM;
 }
 
 /* Opens beside the standard three, which may be closed: what others print must
@@ -375,6 +374,8 @@ hdp_status hdp_profile_load(hdp_profile **out, const char *path)
         return hdpi_fail(HDP_ERR_ARGUMENT, "path is %s",
                          path ? "empty" : "NULL");
     fd = open_file(path, O_RDONLY);
+    if (fd < 0 && errno == ENOENT)
+        HDPI_TRY(hdpi_fail(HDP_ERR_NOT_FOUND, "%s: no such file", path));
     if (fd < 0)
         HDPI_TRY(fail_file(path, "opening", errno));
     HDPI_TRY(read_all(&text, &length, fd, path));

@@ -233,7 +233,8 @@ static void prefix_add(const struct hdpi_search *s, int32_t i, double ns,
     int64_t blocks = hdpi_reach_rank(s, i, 0, ns, reach, &least);
     if (least.late || least.blocks < 0)
         prefix->stuck = 1;
-    prefix->least = add(prefix->least, least.blocks);
+    else
+        prefix->least = add(prefix->least, least.blocks);
     if (in->pools && in->pools[i].lead >= 0) {
         int32_t lead = in->pools[i].lead;
         before = pool_holds(s, lead, i, HDPI_NO_LAST, 0);

@@ -79,8 +79,8 @@ static void dp_prepare(struct dp_model *m)
 
 /* 1 when the shares obey every limit: sum, quantum with the remainder on the
  * last rank that has items, minimum, maximum, memory of each device. */
-static int dp_obeys(const struct dp_model *m, const int64_t *items,
-                    int64_t total)
+static inline int dp_obeys(const struct dp_model *m, const int64_t *items,
+                           int64_t total)
 {
     int64_t sum = 0;
     int last = -1;
@@ -108,7 +108,7 @@ static int dp_obeys(const struct dp_model *m, const int64_t *items,
     return 1;
 }
 
-static double dp_slowest(const struct dp_model *m, const int64_t *items)
+static inline double dp_slowest(const struct dp_model *m, const int64_t *items)
 {
     double slowest = 0;
     for (int i = 0; i < m->ranks; i++)
@@ -118,8 +118,8 @@ static double dp_slowest(const struct dp_model *m, const int64_t *items)
 }
 
 /* Every split of `left` over ranks i and up; the least time in *best. */
-static void dp_try_all(const struct dp_model *m, int i, int64_t left,
-                       int64_t *items, int64_t total, double *best)
+static inline void dp_try_all(const struct dp_model *m, int i, int64_t left,
+                              int64_t *items, int64_t total, double *best)
 {
     if (i == m->ranks - 1) {
         items[i] = left;
@@ -131,7 +131,7 @@ static void dp_try_all(const struct dp_model *m, int i, int64_t left,
         dp_try_all(m, i + 1, left - items[i], items, total, best);
 }
 
-static double dp_enumerate(const struct dp_model *m, int64_t total)
+static inline double dp_enumerate(const struct dp_model *m, int64_t total)
 {
     int64_t items[DP_RANKS];
     double best = dp_never;
@@ -145,15 +145,15 @@ struct dp_row { /* least time of the slowest for k blocks */
     double best[DP_ITEMS + 1];
 };
 
-static void dp_clear(struct dp_row *row)
+static inline void dp_clear(struct dp_row *row)
 {
     for (int k = 0; k <= DP_ITEMS; k++)
         row->best[k] = dp_never;
 }
 
 /* One more rank: `ns(k)` for k blocks of it, between low and high. */
-static void dp_add(struct dp_row *row, const double *ns, int low, int high,
-                   int blocks)
+static inline void dp_add(struct dp_row *row, const double *ns, int low,
+                          int high, int blocks)
 {
     static struct dp_row next;
     dp_clear(&next);
@@ -170,8 +170,8 @@ static void dp_add(struct dp_row *row, const double *ns, int low, int high,
 }
 
 /* Blocks a device's memory leaves with so many replicas, -1: none. */
-static int64_t dp_quota(const struct dp_model *m, int64_t room, int replicas,
-                        int rest, int blocks)
+static inline int64_t dp_quota(const struct dp_model *m, int64_t room,
+                               int replicas, int rest, int blocks)
 {
     if (room < 0)
         return blocks;
@@ -186,9 +186,9 @@ static int64_t dp_quota(const struct dp_model *m, int64_t room, int replicas,
 
 /* The ranks of one device; those of `set` (bit i) have items, or, unless
  * exact, may have. */
-static void dp_device(const struct dp_model *m, int device, unsigned set,
-                      int exact, int last, int rest, int blocks,
-                      struct dp_row *row)
+static inline void dp_device(const struct dp_model *m, int device, unsigned set,
+                             int exact, int last, int rest, int blocks,
+                             struct dp_row *row)
 {
     int replicas = 0, beside = 0;
     int64_t room = -1;
@@ -221,8 +221,8 @@ static void dp_device(const struct dp_model *m, int device, unsigned set,
 }
 
 /* The ranks of `set` have items, or may have; `last` bears the rest. */
-static double dp_with(const struct dp_model *m, int64_t total, unsigned set,
-                      int exact, int last)
+static inline double dp_with(const struct dp_model *m, int64_t total,
+                             unsigned set, int exact, int last)
 {
     int blocks = (int)(total / m->quantum), rest = (int)(total % m->quantum);
     static struct dp_row all, device;
@@ -247,7 +247,7 @@ static double dp_with(const struct dp_model *m, int64_t total, unsigned set,
 /* Least time of the slowest rank; dp_never when nothing obeys the limits. A
  * replica's fixed bytes make it matter exactly who has items; else it is enough
  * to say who is the last that may. */
-static double dp_optimum(const struct dp_model *m, int64_t total)
+static inline double dp_optimum(const struct dp_model *m, int64_t total)
 {
     int exact = m->fixed_bytes > 0;
     double best = dp_never;

@@ -88,4 +88,31 @@ static inline void splits_expect(const hdp_profile *profile, int64_t total,
                      (long long)total, (int)i, (long long)expected[i],
                      (long long)shares[i]);
 }
+
+/* Two ranks, the first twice as fast. */
+static inline hdp_profile *splits_pair(void)
+{
+    return splits_speeds((const double[]){ 2, 1 }, 2);
+}
+
+/* The split is refused with that status and rank, and the text holds `part`. */
+static inline void splits_refused(const hdp_profile *profile, int64_t total,
+                                  const hdp_split_options *options,
+                                  hdp_status status, int32_t rank,
+                                  const char *part)
+{
+    hdp_plan *plan = (hdp_plan *)(uintptr_t)1;
+    hdp_error error;
+
+    assert_int_equal(hdp_split(&plan, profile, total, options), status);
+    assert_null(plan);
+    hdp_options_init(&error, sizeof error);
+    assert_int_equal(hdp_error_get(&error), HDP_OK);
+    assert_int_equal(error.status, status);
+    if (!strstr(error.text, part))
+        fail_msg("expected \"%s\" in \"%s\"", part, error.text);
+    if (error.rank != rank)
+        fail_msg("expected rank %d, got %d: %s", (int)rank, (int)error.rank,
+                 error.text);
+}
 #endif
