@@ -57,37 +57,57 @@ static void foreign_pointers_are_refused(void **state)
     assert_int_equal(hdpi_object_release(&object, HDPI_PLAN), 1);
 }
 
-static void *hold_and_drop(void *object)
+struct shared {
+    struct hdpi_object object;
+    pthread_barrier_t start;
+    _Atomic int32_t next;
+    int64_t work[THREADS]; /* plain: the last holder must see all of it */
+    int64_t sum;           /* what the last holder saw */
+};
+
+static void *hold_and_drop(void *user)
 {
+    struct shared *shared = user;
+    int32_t mine =
+        atomic_fetch_add_explicit(&shared->next, 1, memory_order_relaxed);
     intptr_t last = 0;
+    pthread_barrier_wait(&shared->start);
     for (int i = 0; i < ROUNDS; i++) {
-        hdpi_object_retain(object);
-        last += hdpi_object_release(object, HDPI_GROUP);
+        hdpi_object_retain(&shared->object);
+        shared->work[mine]++;
+        last += hdpi_object_release(&shared->object, HDPI_GROUP);
     }
-    last += hdpi_object_release(object, HDPI_GROUP);
+    if (hdpi_object_release(&shared->object, HDPI_GROUP)) {
+        last++;
+        for (int i = 0; i < THREADS; i++)
+            shared->sum += shared->work[i];
+    }
     return (void *)last;
 }
 
 static void exactly_one_holder_is_the_last(void **state)
 {
     (void)state;
-    struct hdpi_object object;
+    struct shared shared = { .sum = 0 };
     pthread_t threads[THREADS];
     intptr_t last = 0;
-    hdpi_object_init(&object, HDPI_GROUP);
+    hdpi_object_init(&shared.object, HDPI_GROUP);
+    assert_int_equal(pthread_barrier_init(&shared.start, NULL, THREADS), 0);
     for (int i = 1; i < THREADS; i++)
-        hdpi_object_retain(&object);
+        hdpi_object_retain(&shared.object);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(
-            pthread_create(&threads[i], NULL, hold_and_drop, &object), 0);
+            pthread_create(&threads[i], NULL, hold_and_drop, &shared), 0);
     for (int i = 0; i < THREADS; i++) {
         void *got;
         assert_int_equal(pthread_join(threads[i], &got), 0);
         last += (intptr_t)got;
     }
+    pthread_barrier_destroy(&shared.start);
     if (last != 1)
         fail_msg("expected 1 last holder, got %d", (int)last);
-    assert_int_equal(object.tag, HDPI_DEAD);
+    assert_int_equal(shared.sum, THREADS * ROUNDS);
+    assert_int_equal(shared.object.tag, HDPI_DEAD);
 }
 
 /* Debug builds stop; others answer. In a child, because stopping kills. */
