@@ -78,6 +78,8 @@ int command_demo(struct bench *bench)
     demo->bench = bench;
     demo->start_ns = session_now();
     bench->options.quantum = 16; /* whole vectors of rows */
+    demo->budget_ns = bench->options.budget_ns;
+    bench->options.budget_ns = 0; /* calibrations have their own */
     code = check_folder(bench, folder);
     if (!code)
         code = prepare(demo);

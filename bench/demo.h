@@ -29,7 +29,7 @@ struct demo {
     int runs, best; /* best: the one with the smallest spread */
     int correct[DEMO_RULES], tested; /* test images, by rule */
     int64_t training_steps;
-    int64_t start_ns;
+    int64_t start_ns, budget_ns; /* 0: the default */
 };
 
 /* ---- demo_measure.c ------------------------------------------------------ */

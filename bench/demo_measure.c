@@ -10,7 +10,7 @@ enum {
     CAPACITY = 1 << 17,
     QUANTUM = 16,
     ROUNDS_MIN = 8,
-    ROUNDS_MAX = 20,
+    ROUNDS_MAX = 24,
     WARMUP = 2,
     TRAINING_STEPS = 150,
     TRIES = 3,
@@ -198,7 +198,8 @@ int demo_rounds(struct demo *demo)
     int64_t began_ns = session_now(), run_ns = 0;
     int code = lanes_run(demo->lanes, work, 1, 1, "warm-up");
     int64_t round_ns = (session_now() - began_ns) / 2;
-    int64_t rounds = run_goal_ns / (round_ns > 0 ? round_ns : 1);
+    int64_t goal_ns = demo->budget_ns > 0 ? demo->budget_ns : run_goal_ns;
+    int64_t rounds = goal_ns / (round_ns > 0 ? round_ns : 1);
 
     rounds = rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds;
     rounds = rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;

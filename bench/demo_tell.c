@@ -43,6 +43,7 @@ static void put_sections(struct demo *demo)
     json_object_set_new(training, "right", rules);
     document_set(document, "results", json_incref(best->rules));
     document_set(document, "optimum", json_incref(best->optimum));
+    document_set(document, "curves", json_incref(best->curves));
     document_set(document, "runs", runs);
     document_set(document, "run_used", json_integer(demo->best));
     document_set(document, "training", training);
@@ -122,11 +123,17 @@ static int tell_reasons(struct demo *demo, FILE *out)
         "fast as one device\n",
         results->equal_ns / results->finish_ns,
         results->single_ns / results->finish_ns);
-    for (int m = 0; m < bench->members; ++m)
-        fprintf(out, "%s %s gets %lld (%.1f %%): %s\n",
+    for (int m = 0; m < bench->members; ++m) {
+        double each_ns = info.items[m] > 0 ? (double)info.predicted_ns[m] /
+                                                 (double)info.items[m]
+                                           : 0;
+        fprintf(out, "%s %s gets %lld: measured at %.2f us each,\n",
                 m ? "         " : "why      ", bench->devices[m].spec,
-                (long long)info.items[m], 100 * info.weights[m],
+                (long long)info.items[m], each_ns / 1e3);
+        fprintf(out, "          they take %s; it is %s\n",
+                table_ns(time, (double)info.predicted_ns[m]),
                 plans_reason(info.bound_by[m], info.state[m]));
+    }
     fprintf(out, "change    were %s not slowed, it would get %lld, a step ",
             bench->devices[1].spec, (long long)whatif.unslowed_items);
     fprintf(out, "%s\n", table_ns(time, whatif.unslowed_ns));
@@ -160,7 +167,7 @@ static int draw(struct demo *demo, const char *path)
 {
     struct bench *bench = demo->bench;
     const struct demo_run *best = best_run(demo);
-    char title[128], subtitle[160], footer[2][160], name[2][24];
+    char title[128], subtitle[160], footer[2][160], name[2][24], count[32];
     struct picture picture = { .title = title,
                                .subtitle = subtitle,
                                .footer = { footer[0], footer[1] },
@@ -172,9 +179,9 @@ static int draw(struct demo *demo, const char *path)
              "One batch, two unequal devices: %.1f ms becomes %.1f ms",
              best->step_ns[0] / 1e6, best->step_ns[1] / 1e6);
     snprintf(subtitle, sizeof subtitle,
-             "a training step of %lld handwritten digits on two host members; "
-             "median of %lld rounds",
-             (long long)demo->total, (long long)best->rounds);
+             "a training step of %s handwritten digits on two host members; "
+             "the median of %lld rounds",
+             picture_count(count, demo->total), (long long)best->rounds);
     snprintf(footer[0], sizeof footer[0],
              "Equal shares wait for the slower device. With finish both end "
              "together: %.2f x as fast,",

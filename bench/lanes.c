@@ -90,7 +90,7 @@ static int add_point(struct lanes *lanes, const int64_t *shares,
 int lanes_add_curves(struct lanes *lanes, const hdp_plan *plan, int64_t quantum)
 {
     static const double together[] = { 0.8, 0.9, 1.0, 1.1, 1.2 };
-    static const double alone[] = { 0.8, 1.0, 1.2 };
+    static const double alone[] = { 0.8, 1.2 };
     int64_t *shares = calloc((size_t)lanes->members, sizeof *shares);
     hdp_plan_info info;
 
@@ -106,7 +106,7 @@ int lanes_add_curves(struct lanes *lanes, const hdp_plan *plan, int64_t quantum)
     for (int i = 0; !code && i < 5; ++i)
         code = add_point(lanes, shares, quantum, -1, together[i]);
     for (int32_t m = 0; m < lanes->members; ++m)
-        for (int i = 0; !code && i < 3; ++i)
+        for (int i = 0; !code && i < 2; ++i)
             if (lanes->members <= LANE_MEMBERS_ALONE_MAX)
                 code = add_point(lanes, shares, quantum, m, alone[i]);
     free(shares);

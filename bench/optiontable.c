@@ -122,6 +122,8 @@ const struct option_row option_rows[] = {
       "gemm, copy, launch, link, work or all" },
     { MEASURING, 0, "budget", "TIME", OPTION_DURATION, AT(budget_ns), 0, 0,
       NULL, 0, "time for measuring, 300ms by default" },
+    { C(DEMO), 0, "budget", "TIME", OPTION_DURATION, AT(budget_ns), 0, 0, NULL,
+      0, "time for one run of measured rounds (default 8s)" },
     { PLANNING | C(CALIBRATE), 0, "profile", "FILE", OPTION_TEXT, AT(profile),
       0, 0, NULL, 0, "use this saved profile instead of measuring" },
     { MEASURING, 0, "save", "FILE", OPTION_TEXT, AT(save), 0, 0, NULL, 0,

@@ -89,20 +89,19 @@ static void ms_text(char *buffer, size_t size, double ns)
     snprintf(buffer, size, ms >= 100 ? "%.0f ms" : "%.1f ms", ms);
 }
 
-/* 12,345: groups of three, whatever the locale. */
-static void count_text(char *buffer, size_t size, int64_t count)
+const char *picture_count(char *buffer, int64_t count)
 {
     char plain[24];
-    size_t length =
-        (size_t)snprintf(plain, sizeof plain, "%lld", (long long)count);
-    size_t used = 0;
+    int length = snprintf(plain, sizeof plain, "%lld", (long long)count);
+    char *out = buffer;
 
-    for (size_t i = 0; i < length && used + 2 < size; ++i) {
-        if (i && (length - i) % 3 == 0)
-            buffer[used++] = ',';
-        buffer[used++] = plain[i];
+    for (int i = 0; i < length; ++i) {
+        if (i && plain[i - 1] != '-' && (length - i) % 3 == 0)
+            *out++ = ',';
+        *out++ = plain[i];
     }
-    buffer[used] = 0;
+    *out = 0;
+    return buffer;
 }
 
 static void rectangle(FILE *out, double x, double y, double width,
@@ -128,9 +127,9 @@ static void draw_bar(const struct drawing *drawing,
         snprintf(attributes, sizeof attributes, "rx=\"2\" fill=\"%s\"",
                  colours[member % COLOURS]);
         rectangle(out, left, y, busy - left, BAR, attributes);
-        count_text(count, sizeof count, bar->items);
         ms_text(time, sizeof time, bar->compute_ns);
-        snprintf(words, sizeof words, "%s %s, %s", count, picture->unit, time);
+        snprintf(words, sizeof words, "%s %s, %s",
+                 picture_count(count, bar->items), picture->unit, time);
         snprintf(attributes, sizeof attributes, "class=\"bar\" fill=\"%s\"",
                  inks[member % COLOURS]);
         if (busy - left > 7.2 * (double)strlen(words) + 16)

@@ -27,6 +27,9 @@ struct picture {
     struct picture_panel panel[PICTURE_PANELS_MAX];
 };
 
+/** 12,345 in a buffer of at least 32 bytes, whatever the locale. */
+const char *picture_count(char *buffer, int64_t count);
+
 /** Writes the same bytes for the same data, in every locale. Returns 0 when
  *  the stream fails. */
 int picture_write(FILE *out, const struct picture *picture);
