@@ -17,7 +17,8 @@ void hdpi_log(const struct hdpi_log *log, int32_t level, const char *format,
     if (level > most)
         return;
     int saved = errno;
-    char raw[LINE_MAX_BYTES], line[LINE_MAX_BYTES];
+    /* one byte more, so that what is cut here is cut, and marked, there too */
+    char raw[LINE_MAX_BYTES + 1], line[LINE_MAX_BYTES];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(raw, sizeof raw, format, arguments);

@@ -21,7 +21,9 @@ struct hdpi_patience {
  *  condition that the event announces. */
 uint32_t hdpi_park_read(const struct hdpi_park *park);
 
-/** Announces an event: changes the word and wakes every sleeper. Release. */
+/** Announces an event: changes the word and wakes every sleeper. Release. The
+ *  park must outlive the call: who looks sees the word change, and may go on,
+ *  before this has asked for sleepers. */
 void hdpi_park_signal(struct hdpi_park *park);
 
 /** Returns 1 once the word differs from `seen`, 0 when the deadline
