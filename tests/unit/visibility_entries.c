@@ -106,6 +106,7 @@ static void invented_uuids(void **state)
     expect_answer("1", "GPU-12", NULL, odd, 5);
     expect_answer("cudaErrorNoDevice", "GPU-123", NULL, odd, 5);
     expect_answer("cudaErrorNoDevice", "SIM-2", NULL, odd, 5);
+    expect_answer("cudaErrorNoDevice", "GPU-2", NULL, odd, 5);
     expect_answer("4", "MIG-77", NULL, odd, 5);
     expect_answer("4,1", "MIG-77a,GPU-12", NULL, odd, 5);
     expect_answer("3,2", "3,2", NULL, odd, 5);
