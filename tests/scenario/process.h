@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -44,6 +45,14 @@ static inline int count_descriptors(void)
 static inline int count_threads(void)
 {
     return count_entries("/proc/self/task");
+}
+
+/* Cores that this process may run on. */
+static inline int count_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) ? -1 : CPU_COUNT(&set);
 }
 
 static inline long status_kib(const char *field)
