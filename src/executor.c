@@ -72,23 +72,16 @@ static hdp_status make_balancer(hdp_executor *executor,
     return hdp_balancer_create(&executor->balancer, profile, &split);
 }
 
-hdp_status hdp_executor_create_on(hdp_executor **out, hdp_group *group,
-                                  const hdp_executor_options *options)
+static hdp_status create_on(hdp_executor **out, hdp_group *group,
+                            const hdp_executor_options *own)
 {
-    hdp_executor_options own;
     hdp_executor *executor = NULL;
     hdp_profile *measured = NULL;
     hdp_status status;
 
-    if (!out)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
-    *out = NULL;
-    HDPI_TRY(hdpi_group_check(group));
-    HDPI_TRY(
-        hdpi_options_read(&own, sizeof own, options, "hdp_executor_options"));
-    HDPI_TRY(check_options(&own));
-    if (own.profile)
-        HDPI_TRY(check_profile(own.profile, group));
+    HDPI_TRY(check_options(own));
+    if (own->profile)
+        HDPI_TRY(check_profile(own->profile, group));
     executor = hdpi_alloc(1, sizeof *executor, "executor");
     if (!executor) {
         status = HDP_ERR_MEMORY;
@@ -96,12 +89,12 @@ hdp_status hdp_executor_create_on(hdp_executor **out, hdp_group *group,
     }
     hdpi_object_retain(&group->object);
     executor->group = group;
-    executor->learn = own.learn;
+    executor->learn = own->learn;
     executor->last_total = -1;
-    if (!own.profile)
-        HDPI_TRY(hdp_calibrate(&measured, group, own.calibrate));
+    if (!own->profile)
+        HDPI_TRY(hdp_calibrate(&measured, group, own->calibrate));
     HDPI_TRY(
-        make_balancer(executor, &own, own.profile ? own.profile : measured));
+        make_balancer(executor, own, own->profile ? own->profile : measured));
     hdpi_object_init(&executor->object, HDPI_EXECUTOR);
     *out = executor;
     executor = NULL;
@@ -110,6 +103,23 @@ out:
         executor_free(executor);
     hdp_profile_destroy(measured);
     return status;
+}
+
+hdp_status hdp_executor_create_on(hdp_executor **out, hdp_group *group,
+                                  const hdp_executor_options *options)
+{
+    hdp_executor_options own;
+
+    if (!out)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    HDPI_RETURN_IF(hdpi_group_check(group));
+    HDPI_RETURN_IF(
+        hdpi_options_read(&own, sizeof own, options, "hdp_executor_options"));
+    if (own.group)
+        return hdpi_fail(HDP_ERR_ARGUMENT,
+                         "group options are given, but the group is there");
+    return create_on(out, group, &own);
 }
 
 hdp_status hdp_executor_create(hdp_executor **out, hdp_context *context,
@@ -126,7 +136,7 @@ hdp_status hdp_executor_create(hdp_executor **out, hdp_context *context,
     HDPI_TRY(
         hdpi_options_read(&own, sizeof own, options, "hdp_executor_options"));
     HDPI_TRY(hdp_group_create_spec(&group, context, spec, own.group));
-    HDPI_TRY(hdp_executor_create_on(out, group, options));
+    HDPI_TRY(create_on(out, group, &own));
 out:
     hdp_group_destroy(group); /* the executor holds its own reference */
     return status;
@@ -169,6 +179,22 @@ hdp_status hdp_executor_run(hdp_report **out, hdp_executor *executor,
     return status;
 }
 
+/* Before the first plan only reduces that bring their weights can be done. */
+static hdp_status check_weights(const hdp_buffers *buffers)
+{
+    hdp_buffers own;
+
+    if (!buffers)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "buffers is NULL");
+    HDPI_RETURN_IF(hdpi_options_read(&own, sizeof own, buffers, "hdp_buffers"));
+    if (!own.counts &&
+        (own.op == HDP_OP_MEAN || own.op == HDP_OP_SUM_OVER_TOTAL))
+        return hdpi_fail(HDP_ERR_STATE,
+                         "a mean needs weights: run or plan a batch first, or "
+                         "give counts");
+    return HDP_OK;
+}
+
 hdp_status hdp_executor_all_reduce(hdp_executor *executor,
                                    const hdp_buffers *buffers)
 {
@@ -179,6 +205,8 @@ hdp_status hdp_executor_all_reduce(hdp_executor *executor,
     if (executor->last_total >= 0)
         HDPI_RETURN_IF(
             hdp_balancer_plan(&plan, executor->balancer, executor->last_total));
+    else
+        HDPI_RETURN_IF(check_weights(buffers));
     status = hdp_all_reduce(executor->group, plan, buffers);
     hdp_plan_destroy(plan);
     return status;
