@@ -118,7 +118,7 @@ static const struct {
     { "cuda:0,0", "0", 8, "\"0\" at 6 names already" },
     { "host:9999999999", "9999999999", 6, "host ids are 0 to 255" },
     { "sim:0/item=-1us", "-1us", 12, "duration" },
-    { "sim:0/bogus=1", "bogus", 7, "no such key; it has fixed item" },
+    { "sim:0/bogus=1", "bogus", 7, "sim has no such key; it has" },
     { "cuda:3-1", "3-1", 6, "backwards" },
     { "cuda:0;;cuda:1", "", 8, "empty item" },
     { "cuda:0;", "", 8, "empty item" },

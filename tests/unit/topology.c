@@ -103,7 +103,7 @@ static void notes(void **state)
 /* Each breaks one rule; without the break all is well. */
 static void what_is_not_valid(void **state)
 {
-    struct hdpi_topology_link links[1] = { { 0, -5 } };
+    struct hdpi_topology_link links[1] = { { .bytes_per_second = -5 } };
     hdp_mask_entry entry = { .size = sizeof entry, .device = -1 };
     hdp_device *info = &add(HDP_HOST, 0)->info;
     const hdp_device sound = *info;
