@@ -341,12 +341,11 @@ static int32_t bound_of(const struct split *split, int32_t i, double latest)
          time_of(split, i, items) > split->level))
         return HDP_BOUND_MIN;
     int limited = items > in->total - quantum; /* there was no more to give */
-    if (!limited && time_of(split, i, items + quantum) <= latest) {
-        if (is_memory_full(split, i, items))
-            return HDP_BOUND_MEMORY;
-        if (max >= 0 && items > max - quantum)
-            return HDP_BOUND_MAX;
-    }
+    int full = is_memory_full(split, i, items);
+    int at_max = max >= 0 && items > max - quantum;
+    if (!limited && (full || at_max) &&
+        time_of(split, i, items + quantum) <= latest)
+        return full ? HDP_BOUND_MEMORY : HDP_BOUND_MAX;
     if (items == 0) {
         int64_t least = quantum < in->total ? quantum : in->total;
         int slow = time_of(split, i, least) > latest;
@@ -383,6 +382,8 @@ static hdp_status fill(struct split *split, double equal_ns)
     }
     for (int32_t i = 0; i < in->count; i++)
         plan->bound_by[i] = bound_of(split, i, latest);
+    if (split->lower_ns < 0)
+        split->lower_ns = latest;
     info->rule = split->options->rule;
     info->quantum = in->quantum;
     info->step_ns = whole_ns(latest + ring);
@@ -423,7 +424,9 @@ static hdp_status make(struct split *split)
     in->items = split->plan->items;
     if (!hdpi_finish(in, &split->level))
         return fail_capacity(in);
-    split->lower_ns = hdpi_finish_time(in, in->items);
+    split->lower_ns = split->options->rule == HDP_RULE_FINISH
+                          ? -1 /* these shares stay: fill() times them */
+                          : hdpi_finish_time(in, in->items);
     /* offsets are free until the plan is sealed */
     if (!divide_equally(split, split->plan->offsets))
         return fail_capacity(in);

@@ -223,18 +223,17 @@ struct prefix {
     int stuck;           /* one of the minimums ends late or is out of reach */
 };
 
-static void prefix_add(const struct hdpi_search *s, int32_t i, double ns,
-                       struct hdpi_reach *reach, struct prefix *prefix)
+/* Adds rank i, which holds `blocks` by the time and does not bear the rest. */
+static void prefix_add(const struct hdpi_search *s, int32_t i, int64_t blocks,
+                       const struct hdpi_least *least, struct prefix *prefix)
 {
     const struct hdpi_finish *in = s->in;
-    struct hdpi_least least;
     int64_t before = 0;
 
-    int64_t blocks = hdpi_reach_rank(s, i, 0, ns, reach, &least);
-    if (least.late || least.blocks < 0)
+    if (least->late || least->blocks < 0)
         prefix->stuck = 1;
     else
-        prefix->least = add(prefix->least, least.blocks);
+        prefix->least = add(prefix->least, least->blocks);
     if (in->pools && in->pools[i].lead >= 0) {
         int32_t lead = in->pools[i].lead;
         before = pool_holds(s, lead, i, HDPI_NO_LAST, 0);
@@ -270,7 +269,10 @@ static int64_t with_last(const struct hdpi_search *s, int32_t i, double ns,
     return add(prefix->held - before, blocks);
 }
 
-/* The best of all ranks that could bear the rest. */
+/* The first of the ranks that could bear the rest with which all is held, else
+ * the most with any. A rank that would not complete the total even without the
+ * rest is not asked with it: some instant of a rank up to it comes first. Once
+ * a minimum is late, nothing after it helps before its own instant. */
 static int64_t reach_any(const struct hdpi_search *s, double ns,
                          struct hdpi_reach *reach)
 {
@@ -282,14 +284,20 @@ static int64_t reach_any(const struct hdpi_search *s, double ns,
     for (int32_t i = 0; in->low && i < in->count; i++)
         if (in->low[i] > 0)
             first = i; /* nobody with a minimum may come after the last */
-    for (int32_t i = 0; i < in->count; i++) {
+    for (int32_t i = 0; i < in->count && !prefix.stuck; i++) {
+        struct hdpi_least least;
+        int64_t blocks = hdpi_reach_rank(s, i, 0, ns, reach, &least);
         if (i >= first) {
-            int64_t held = with_last(s, i, ns, reach, &prefix);
-            if (held >= s->blocks && reach->last < 0)
-                reach->last = i;
+            int64_t held = add(prefix.held, blocks);
+            if (held >= s->blocks)
+                held = with_last(s, i, ns, reach, &prefix);
             most = held > most ? held : most;
+            if (held >= s->blocks) {
+                reach->last = i;
+                break;
+            }
         }
-        prefix_add(s, i, ns, reach, &prefix);
+        prefix_add(s, i, blocks, &least, &prefix);
     }
     return most;
 }
@@ -363,9 +371,11 @@ int64_t hdpi_finish_capacity(const struct hdpi_finish *finish)
     in.low = NULL;
     for (int32_t i = 0; i < in.count && most < in.total; i++) {
         struct hdpi_reach ignored = { .next = DBL_MAX };
+        struct hdpi_least least;
         int64_t here = capacity_on(&s, i, &prefix);
         most = here > most ? here : most;
-        prefix_add(&s, i, DBL_MAX, &ignored, &prefix);
+        int64_t blocks = hdpi_reach_rank(&s, i, 0, DBL_MAX, &ignored, &least);
+        prefix_add(&s, i, blocks, &least, &prefix);
     }
     return most;
 }
