@@ -55,9 +55,10 @@ struct local_rank {
 enum { LOCAL_ABSENT = 0, LOCAL_JOINED = 1, LOCAL_LEFT = 2 };
 
 struct local_shared {
+    /* One line: who wakes by the first looks at the second. */
     struct hdpi_park park; /* a slot was opened or completed, or it is over */
-    _Alignas(LOCAL_LINE) _Atomic uint64_t done; /* last completed ticket */
-    _Alignas(LOCAL_LINE) _Atomic int32_t dead;  /* 1: `death` is valid */
+    _Atomic uint64_t done; /* last completed ticket */
+    _Alignas(LOCAL_LINE) _Atomic int32_t dead; /* 1: `death` is valid */
     struct local_fault death;
     _Atomic int32_t references; /* the id and each open rank */
     int32_t size;

@@ -34,6 +34,9 @@ int local_fault_set(struct local_fault *fault, hdp_status status, int32_t rank,
 
 static void fault_clear(struct local_fault *fault)
 {
+    /* Mostly clear already: do not take the line from those who read it. */
+    if (!atomic_load_explicit(&fault->claimed, memory_order_relaxed))
+        return;
     fault->status = HDP_OK;
     atomic_store_explicit(&fault->claimed, 0, memory_order_relaxed);
 }
@@ -61,6 +64,9 @@ static void fail_part(struct local *self, uint64_t ticket, hdp_status status)
     (void)local_fault_set(local_fault_of(shared, ticket), HDP_ERR_PEER, rank,
                           "rank %d failed: %s", rank, why);
 }
+
+static void complete(struct local *self, struct local_slot *slot,
+                     uint64_t ticket);
 
 /* ---- opening ------------------------------------------------------------- */
 
@@ -179,19 +185,23 @@ static void open_slot(struct local *self, uint64_t ticket)
     struct local_shared *shared = self->shared;
     struct local_slot *slot = local_slot_of(shared, ticket);
     int64_t now_ns = hdpi_clock_ns();
-    int64_t bytes;
+    int64_t size = (int64_t)hdpk_dtype_bytes(slot->parts[0].call->dtype);
+    int next;
     for (int32_t r = 0; r < shared->size; ++r)
         slot->parts[r].call->start_ns = now_ns;
     judge(self, slot, local_fault_of(shared, ticket));
     cut(self, slot);
-    bytes =
-        slot->elements * (int64_t)hdpk_dtype_bytes(slot->parts[0].call->dtype);
     atomic_store_explicit(&slot->broken, 0, memory_order_relaxed);
+    next =
+        atomic_load_explicit(&shared->done, memory_order_acquire) == ticket - 1;
+    if (next && slot->elements == 0) {
+        complete(self, slot, ticket); /* nothing to share out */
+        return;
+    }
     atomic_store_explicit(&slot->left, slot->chunks, memory_order_relaxed);
     atomic_store_explicit(&slot->cursor, ticket << 32 | slot->chunks,
                           memory_order_release);
-    if (bytes <= ALONE_BYTES &&
-        atomic_load_explicit(&shared->done, memory_order_acquire) == ticket - 1)
+    if (next && slot->elements * size <= ALONE_BYTES)
         local_slot_work(self, ticket);
     else
         hdpi_park_signal(&shared->park);
