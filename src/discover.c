@@ -163,6 +163,31 @@ static hdp_status keep_visible(hdp_topology *topology, const struct view *view,
     return HDP_OK;
 }
 
+/* The links of the rows that are left; `before` devices had some. */
+static hdp_status keep_links(hdp_topology *topology, const struct view *view,
+                             size_t before)
+{
+    size_t count = (size_t)topology->info.device_count;
+    struct hdpi_topology_link *kept;
+
+    if (!topology->links)
+        return HDP_OK;
+    kept = hdpi_alloc(count * count, sizeof *kept, "links");
+    if (!kept)
+        return HDP_ERR_MEMORY;
+    for (size_t i = 0; i < count * count; i++) {
+        size_t from = i / count, to = i % count, hosts = (size_t)view->hosts;
+        if (from >= hosts)
+            from = hosts + (size_t)topology->devices[from].place;
+        if (to >= hosts)
+            to = hosts + (size_t)topology->devices[to].place;
+        kept[i] = topology->links[from * before + to];
+    }
+    free(topology->links);
+    topology->links = kept;
+    return HDP_OK;
+}
+
 /* Leaves the GPUs that a process with this mask and order would see, numbered
  * as it would number them. Each keeps the spec that it had. */
 static hdp_status look_through(hdp_topology *topology, struct view *view)
@@ -178,7 +203,9 @@ static hdp_status look_through(hdp_topology *topology, struct view *view)
               compare_speed);
     HDPI_TRY(resolve(&seen, view));
     HDPI_TRY(take_entries(topology, view, &seen));
-    status = keep_visible(topology, view, &seen);
+    HDPI_TRY(keep_visible(topology, view, &seen));
+    status = keep_links(topology, view,
+                        (size_t)view->hosts + (size_t)view->gpu_count);
 out:
     hdpi_visibility_finish(&seen);
     return status;
