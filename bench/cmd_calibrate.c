@@ -67,6 +67,7 @@ int command_calibrate(struct bench *bench)
     if (!code && measure.probe == HDP_PROBE_WORK) {
         spec.members = bench->members;
         spec.blas_path = bench->blas_path;
+        spec.devices = bench->devices;
         measure.workload = workload_create(&spec);
         if (!measure.workload)
             code = session_no_memory(bench);

@@ -167,6 +167,7 @@ int command_run(struct bench *bench)
         return empty_measure(bench, steps);
     spec.members = bench->members;
     spec.blas_path = bench->blas_path;
+    spec.devices = bench->devices;
     spec.capacity = largest_batch(bench);
     struct workload *workload = workload_create(&spec);
     if (!workload)

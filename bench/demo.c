@@ -59,6 +59,7 @@ static int prepare(struct demo *demo)
     tell_devices(bench);
     spec.members = bench->members;
     spec.blas_path = bench->blas_path;
+    spec.devices = bench->devices;
     demo->workload = workload_create(&spec);
     demo->lanes = calloc(1, sizeof *demo->lanes);
     if (!demo->workload || !demo->lanes)

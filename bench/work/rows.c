@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crew.h"
 #include "gemm.h"
 #include "random.h"
 
@@ -14,7 +15,8 @@ enum { K = 256, N = 256, COPY_BYTES = 16384, TILE = 128 };
 struct rows {
     struct workload base;
     struct gemm gemm;
-    int32_t kind;
+    int32_t kind, members;
+    struct crew **crews; /* one a member */
     int64_t capacity, in_bytes, out_bytes;
     float *right; /* K x N */
     char *in, *out;
@@ -42,34 +44,56 @@ static size_t product_out_bytes(const struct rows *rows)
     return multiplies(rows) ? N * sizeof(float) : 0;
 }
 
-static void copy_rows(const struct rows *rows, const hdp_view *in,
-                      const hdp_view *out, int64_t items)
+struct errand {
+    const struct rows *rows;
+    const hdp_shard *shard;
+};
+
+static void copy_rows(const struct rows *rows, const hdp_shard *shard,
+                      int64_t first, int64_t end)
 {
+    const hdp_view *in = &shard->inputs[0], *out = &shard->outputs[0];
     size_t from = product_in_bytes(rows), to = product_out_bytes(rows);
 
-    for (int64_t i = 0; i < items; ++i)
+    for (int64_t i = first; i < end; ++i)
         memcpy((char *)out->data + i * out->row_stride_bytes + to,
                (const char *)in->data + i * in->row_stride_bytes + from,
                COPY_BYTES);
 }
 
-static int32_t rows_step(const hdp_shard *shard, void *user)
+static void multiply_rows(const struct rows *rows, const hdp_shard *shard,
+                          int64_t first, int64_t end)
 {
-    const struct rows *rows = user;
     const hdp_view *in = &shard->inputs[0], *out = &shard->outputs[0];
-
-    if (rows->kind != WORK_GEMM)
-        copy_rows(rows, in, out, shard->items);
-    if (!multiplies(rows))
-        return 0;
     int lda = (int)(in->row_stride_bytes / (int64_t)sizeof(float));
     int ldc = (int)(out->row_stride_bytes / (int64_t)sizeof(float));
-    for (int64_t first = 0; first < shard->items; first += TILE) {
-        int64_t left = shard->items - first;
-        gemm_f32(&rows->gemm, left < TILE ? (int)left : TILE, N, K,
-                 (const float *)in->data + first * lda, lda, rows->right, N,
+
+    for (; first < end; first += TILE)
+        gemm_f32(&rows->gemm, end - first < TILE ? (int)(end - first) : TILE, N,
+                 K, (const float *)in->data + first * lda, lda, rows->right, N,
                  (float *)out->data + first * ldc, ldc);
-    }
+}
+
+static void part_rows(int index, int count, void *argument)
+{
+    const struct errand *errand = argument;
+    const struct rows *rows = errand->rows;
+    int64_t items = errand->shard->items;
+    int64_t first = items / count * index + items % count * index / count;
+    int64_t end =
+        items / count * (index + 1) + items % count * (index + 1) / count;
+
+    if (rows->kind != WORK_GEMM)
+        copy_rows(rows, errand->shard, first, end);
+    if (multiplies(rows))
+        multiply_rows(rows, errand->shard, first, end);
+}
+
+static int32_t rows_step(const hdp_shard *shard, void *user)
+{
+    struct errand errand = { user, shard };
+
+    crew_run(errand.rows->crews[shard->member], part_rows, &errand);
     return 0;
 }
 
@@ -121,6 +145,9 @@ static void rows_destroy(struct workload *self)
 {
     struct rows *rows = rows_of(self);
 
+    for (int32_t m = 0; rows->crews && m < rows->members; ++m)
+        crew_destroy(rows->crews[m]);
+    free(rows->crews);
     gemm_close(&rows->gemm);
     free(rows->right);
     free(rows->in);
@@ -188,6 +215,7 @@ struct workload *rows_create(const struct workload_spec *spec)
         return NULL;
     rows->base.ops = &rows_ops;
     rows->kind = spec->kind;
+    rows->members = spec->members;
     rows->capacity = spec->capacity;
     rows->in_bytes = (int64_t)(product_in_bytes(rows) + copied);
     rows->out_bytes = (int64_t)(product_out_bytes(rows) + copied);
@@ -196,7 +224,13 @@ struct workload *rows_create(const struct workload_spec *spec)
     rows->right = workload_alloc((size_t)K * N, sizeof *rows->right);
     rows->in = workload_alloc((size_t)rows->capacity, (size_t)rows->in_bytes);
     rows->out = workload_alloc((size_t)rows->capacity, (size_t)rows->out_bytes);
-    if (!rows->right || !rows->in || !rows->out) {
+    rows->crews = workload_alloc((size_t)rows->members, sizeof *rows->crews);
+    int complete = rows->right && rows->in && rows->out && rows->crews;
+    for (int32_t m = 0; complete && m < rows->members; ++m) {
+        rows->crews[m] = crew_create(workload_threads(spec, m));
+        complete = rows->crews[m] != NULL;
+    }
+    if (!complete) {
         rows_destroy(&rows->base);
         return NULL;
     }

@@ -19,6 +19,13 @@ void *workload_alloc(size_t count, size_t size)
     return p;
 }
 
+int workload_threads(const struct workload_spec *spec, int32_t member)
+{
+    int threads = spec->devices ? spec->devices[member].thread_count : 1;
+
+    return threads > 1 ? threads : 1;
+}
+
 static int32_t nothing(const hdp_shard *shard, void *user)
 {
     (void)shard;

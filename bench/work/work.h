@@ -10,7 +10,8 @@ struct workload_spec {
     int32_t kind, members; /* WORK_*; this process's members */
     int64_t capacity;      /* most items a batch may have */
     uint64_t seed;
-    const char *blas_path; /* the library's OpenBLAS, or NULL */
+    const char *blas_path;     /* the library's OpenBLAS, or NULL */
+    const hdp_device *devices; /* one a member, for its threads; or NULL */
 };
 
 struct workload_check {
@@ -40,6 +41,9 @@ struct workload_ops {
 /** NULL when memory is short. */
 struct workload *workload_create(const struct workload_spec *spec);
 void workload_destroy(struct workload *workload); /* accepts NULL */
+
+/** Threads that a member's function may keep busy, at least 1. */
+int workload_threads(const struct workload_spec *spec, int32_t member);
 
 /** Zeroed memory at a cache line's boundary; free() releases it. */
 void *workload_alloc(size_t count, size_t size);
