@@ -66,11 +66,15 @@ hdp_status hdp_split_rates(int64_t *items, const double *rates, int32_t count,
     (void)frexp(largest, &exponent);
     if (exponent < -1000)
         exponent = -1000;
+    const double scale = ldexp(1, -exponent);
     const struct hdpi_finish finish = { .count = count,
                                         .total = total,
                                         .quantum = quantum ? quantum : 1,
                                         .rates = rates,
-                                        .scale = ldexp(1, -exponent),
+                                        .scale = scale,
+                                        /* the fastest alone */
+                                        .enough_ns =
+                                            (double)total / (largest * scale),
                                         .items = items };
     if (!hdpi_finish(&finish, NULL))
         return hdpi_fail(HDP_ERR_INTERNAL, "no split of %lld items was found",

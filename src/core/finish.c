@@ -65,23 +65,14 @@ static double first_guess(const struct hdpi_search *s)
     return guess;
 }
 
-/* A time by which all is held for certain: the best rank's alone, where
- * nothing limits it; else the end of everything that fits. -1: it never is. */
+/* A time by which all is held for certain: one that is known, or the end of
+ * everything that fits. -1: it never is. */
 static double upper_bound(const struct hdpi_search *s)
 {
-    const struct hdpi_finish *in = s->in;
     struct hdpi_reach reach;
-    double least = DBL_MAX;
 
-    if (!in->low && !in->high && !in->pools)
-        for (int32_t i = 0; i < hdpi_search_end(s); i++) {
-            struct hdpi_lane lane;
-            hdpi_finish_lane(&lane, in, i);
-            double ns = hdpi_lane_time(&lane, in->total);
-            least = ns < least ? ns : least;
-        }
-    if (least < DBL_MAX)
-        return least;
+    if (s->in->enough_ns > 0 && s->last < 0 && s->only < 0)
+        return s->in->enough_ns;
     hdpi_reach_by(s, DBL_MAX, &reach);
     return reach.held < s->blocks ? -1 : reach.before;
 }

@@ -31,7 +31,9 @@ struct hdpi_finish {
     const int64_t *room; /* bytes, of each lead */
     int64_t fixed_bytes, item_bytes;
 
-    int64_t *items; /* receives the shares; scratch before that */
+    double enough_ns; /* a time at which somebody's share ends and all could
+                       * be held, where one is known; else 0 */
+    int64_t *items;   /* receives the shares; scratch before that */
 };
 
 /**

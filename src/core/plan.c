@@ -186,6 +186,7 @@ static int divide_equally(const struct split *split, int64_t *items)
         return 1;
     }
     alike.ranks = NULL;
+    alike.enough_ns = split->single >= 0 ? (double)alike.total : 0;
     alike.items = items;
     return hdpi_finish(&alike, NULL);
 }
@@ -274,6 +275,7 @@ static hdp_status divide_by_weights(struct split *split)
     struct hdpi_finish by_weights = *in;
     by_weights.ranks = NULL;
     by_weights.rates = split->plan->weights;
+    by_weights.enough_ns = 0;
     if (hdpi_finish(&by_weights, NULL))
         return HDP_OK;
     return fail_capacity(in);
@@ -422,6 +424,9 @@ static hdp_status make(struct split *split)
         return HDP_OK;
     }
     in->items = split->plan->items;
+    find_single(split);
+    if (split->single >= 0)
+        in->enough_ns = split->single_ns; /* they need not do more */
     if (!hdpi_finish(in, &split->level))
         return fail_capacity(in);
     split->lower_ns = split->options->rule == HDP_RULE_FINISH
@@ -431,7 +436,6 @@ static hdp_status make(struct split *split)
     if (!divide_equally(split, split->plan->offsets))
         return fail_capacity(in);
     double equal_ns = hdpi_finish_time(in, split->plan->offsets);
-    find_single(split);
     HDPI_RETURN_IF(follow_rule(split));
     return fill(split, equal_ns);
 }
