@@ -259,6 +259,8 @@ static void stop_threads(hdp_group *group)
     pthread_t self = pthread_self();
     int32_t m;
 
+    if (!group->members)
+        return; /* half made */
     atomic_store_explicit(&group->quit, 1, memory_order_release);
     for (m = 0; m < group->member_count; ++m)
         hdpi_park_signal(&group->members[m].inbox);
