@@ -19,6 +19,22 @@ static const struct {
     { "other_kind", "a UUID among numbers or the reverse; the list ends here" },
 };
 
+/* 0 stands for "none" or "not known": a dash says that better. */
+static void count_cell(struct table *table, int32_t count)
+{
+    if (count)
+        table_cell(table, "%d", (int)count);
+    else
+        table_cell(table, "-");
+}
+
+static void bytes_cell(struct table *table, int64_t bytes)
+{
+    char text[24];
+
+    table_cell(table, "%s", bytes ? table_bytes(text, (double)bytes) : "-");
+}
+
 static int show_devices(struct bench *bench, const hdp_topology *topology,
                         int32_t count)
 {
@@ -26,7 +42,7 @@ static int show_devices(struct bench *bench, const hdp_topology *topology,
                                           "memory", "free", "note",    NULL };
     json_t *list = json_array();
     struct table table;
-    char bytes[24], words[TABLE_CELL_MAX];
+    char words[TABLE_CELL_MAX];
     int code = EXIT_OK;
 
     table_open(&table, "llrrrrl", titles);
@@ -40,11 +56,10 @@ static int show_devices(struct bench *bench, const hdp_topology *topology,
         json_array_append_new(list, session_device_json(&device));
         table_cell(&table, "%s", device.spec);
         table_cell(&table, "%.60s", device.name);
-        table_cell(&table, "%d", (int)device.thread_count);
-        table_cell(&table, "%d", (int)device.sm_count);
-        table_cell(&table, "%s",
-                   table_bytes(bytes, (double)device.memory_bytes));
-        table_cell(&table, "%s", table_bytes(bytes, (double)device.free_bytes));
+        count_cell(&table, device.thread_count);
+        count_cell(&table, device.sm_count);
+        bytes_cell(&table, device.memory_bytes);
+        bytes_cell(&table, device.free_bytes);
         table_cell(&table, "%s",
                    slow                      ? slow
                    : device.runnable         ? ""

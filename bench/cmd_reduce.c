@@ -230,7 +230,7 @@ int command_reduce(struct bench *bench)
     document_set(&bench->document, "reduce", self.rows);
     if (!code) {
         put_check(&self);
-        fprintf(bench->document.text, "# out of bounds values: %lld %s\n",
+        fprintf(bench->document.text, "# wrong elements in all: %lld %s\n",
                 (long long)self.wrong_in_all,
                 self.wrong_in_all ? "FAILED" : "OK");
     }

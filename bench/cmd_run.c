@@ -10,7 +10,7 @@ enum {
     DEFAULT_TOTAL = 4096,
     DEFAULT_STEPS = 20,
     DEFAULT_WARMUP = 3,
-    SIZES = 5
+    SIZES_MAX = 10
 };
 static const double least_efficiency = 0.90;
 
@@ -32,24 +32,33 @@ static void choose_defaults(struct bench *bench)
         options->rules[options->rule_count++] = usual[i];
 }
 
-/* The batch's own sizes: a sixteenth to the whole. */
+/* Sizes to measure: the batch and its halves, down to a quarter of what an
+ * equal share would be; below the least one a curve is flat. */
+static int32_t choose_sizes(const struct bench *bench, int64_t *out)
+{
+    int64_t total = bench->options.total, least = total / bench->members / 4;
+    int32_t count = 1;
+
+    while (count < SIZES_MAX && total >> count >= least && total >> count > 0)
+        ++count;
+    for (int32_t i = 0; i < count; ++i)
+        out[i] = total >> (count - 1 - i);
+    return total > 0 ? count : 0;
+}
+
 static int profile_of_work(struct bench *bench, struct workload *workload,
                            hdp_profile **out)
 {
-    int64_t items[SIZES], total = bench->options.total;
+    int64_t items[SIZES_MAX];
+    int32_t probe = bench->options.probe;
     struct measure measure = {
-        .probe =
-            bench->options.probe < 0 ? HDP_PROBE_WORK : bench->options.probe,
+        .probe = probe < 0 ? HDP_PROBE_WORK : probe,
         .workload = workload,
     };
 
     if (measure.probe == HDP_PROBE_WORK) {
-        for (int i = SIZES - 1; i >= 0 && total > 0; --i, total /= 2)
-            items[i] = total;
-        if (items[0] > 0 && bench->options.total >= 16) {
-            measure.items = items;
-            measure.item_count = SIZES;
-        }
+        measure.item_count = choose_sizes(bench, items);
+        measure.items = measure.item_count > 0 ? items : NULL;
     }
     return measure_profile(bench, &measure, out);
 }

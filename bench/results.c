@@ -149,12 +149,24 @@ json_t *results_curves_json(const struct lanes *lanes)
     return array;
 }
 
+enum { SHARES_SHOWN = 6 };
+
 static void share_text(char *out, size_t size, const struct lanes *lanes,
                        const int64_t *items)
 {
     size_t used = 0;
+    int64_t least = items[0], most = items[0];
 
     out[0] = 0;
+    for (int m = 1; m < lanes->members; ++m) {
+        least = items[m] < least ? items[m] : least;
+        most = items[m] > most ? items[m] : most;
+    }
+    if (lanes->members > SHARES_SHOWN) {
+        snprintf(out, size, "%lld to %lld each", (long long)least,
+                 (long long)most);
+        return;
+    }
     for (int m = 0; m < lanes->members && used + 1 < size; ++m)
         used += (size_t)snprintf(out + used, size - used, "%s%lld",
                                  m ? " + " : "", (long long)items[m]);

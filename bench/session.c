@@ -150,7 +150,8 @@ void session_say_devices(struct bench *bench)
         const hdp_device *device = &bench->devices[m];
         const char *slow = session_slowdown(device, text, sizeof text);
         fprintf(bench->document.text, "# member %d: %s, %s%s%s\n", (int)m,
-                device->spec, device->name, slow ? "; " : "", slow ? slow : "");
+                device->spec, device->kind == HDP_SIM ? "" : device->name,
+                slow && device->kind != HDP_SIM ? "; " : "", slow ? slow : "");
     }
 }
 
