@@ -112,10 +112,10 @@ PART(f64, double)
                 name##_panel(x, p, j);                                         \
     }
 
-GEMM(f32_base, float, f32, 16, 6, 2, )
-GEMM(f64_base, double, f64, 16, 6, 2, )
-GEMM(f32_avx2, float, f32, 32, 6, 2, HDPK_FOR_AVX2)
-GEMM(f64_avx2, double, f64, 32, 6, 2, HDPK_FOR_AVX2)
+GEMM(f32_base, float, f32, 16, 3, 3, )
+GEMM(f64_base, double, f64, 16, 3, 3, )
+GEMM(f32_avx2, float, f32, 32, 3, 3, HDPK_FOR_AVX2)
+GEMM(f64_avx2, double, f64, 32, 3, 3, HDPK_FOR_AVX2)
 GEMM(f32_avx512, float, f32, 64, 12, 2, HDPK_FOR_AVX512)
 GEMM(f64_avx512, double, f64, 64, 12, 2, HDPK_FOR_AVX512)
 
