@@ -11,6 +11,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hdp
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The library has them inside; these are to be read, copied and changed.
+install(FILES ${HDP_MACHINES}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/hdp/machines)
 if(TARGET hdp_bench)
     file(RELATIVE_PATH hdp_bin_to_lib
         ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})

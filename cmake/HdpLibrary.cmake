@@ -24,9 +24,12 @@ set_property(SOURCE ${hdp_src}/device/device.c ${hdp_src}/comm/comm.c
     APPEND PROPERTY COMPILE_DEFINITIONS
     HDP_WITH_CUDA=${HDP_WITH_CUDA} HDP_WITH_NCCL=${HDP_WITH_NCCL})
 
+include(HdpMachines)
+
 # The kernels know nothing of the library: hdp_bench's workloads use them too.
 add_library(hdp_kernels OBJECT ${hdp_kernel_sources})
-add_library(hdp_objects OBJECT ${hdp_verbs} ${hdp_posix} ${hdp_pure})
+add_library(hdp_objects OBJECT ${hdp_verbs} ${hdp_posix} ${hdp_pure}
+    ${HDP_MACHINES_SOURCE})
 hdp_commit_for(hdp_objects ${hdp_verbs})
 foreach(target IN ITEMS hdp_kernels hdp_objects)
     hdp_flags(${target})

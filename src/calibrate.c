@@ -20,13 +20,17 @@ static const double DRIFTING = 0.02; /* last medians against the first */
 
 /* ---- the profile --------------------------------------------------------- */
 
-/* Members of the host draw on one memory unless each was given its own. */
+/* Members of the host draw on one memory unless each was given its own; so do
+ * the parts of one GPU. */
 static int32_t memory_domain(const hdp_group *group, int32_t m)
 {
     const struct hdpi_device_row *row = &group->members[m].device->row;
 
     for (int32_t i = 0; i < m; ++i) {
         const struct hdpi_device_row *other = &group->members[i].device->row;
+        if (row->info.partition_sms && other->info.partition_sms &&
+            strcmp(row->info.uuid, other->info.uuid) == 0)
+            return group->members[i].rank + 1;
         if (row->info.kind == HDP_HOST && other->info.kind == HDP_HOST &&
             row->ask.memory_bytes == 0 && other->ask.memory_bytes == 0)
             return group->members[i].rank + 1; /* 0: its own */
@@ -39,12 +43,13 @@ static void describe(struct hdpi_rank_profile *out,
 {
     const hdp_group *group = from->whole->group;
     const struct hdpi_device_row *row = &from->member->device->row;
-    double link = row->ask.link_bytes_per_second;
 
-    out->in_bytes_per_second = link;
-    out->out_bytes_per_second = link;
-    out->reduce_bytes_per_second = link;
-    out->memory_bytes = row->info.memory_bytes;
+    out->in_bytes_per_second = row->in_bytes_per_second;
+    out->out_bytes_per_second = row->out_bytes_per_second;
+    out->reduce_bytes_per_second = row->reduce_bytes_per_second;
+    out->memory_bytes = row->model && row->info.free_bytes > 0
+                            ? row->info.free_bytes
+                            : row->info.memory_bytes;
     if (row->ask.margin_bytes > 0 && out->memory_bytes > 0)
         out->memory_bytes = row->ask.margin_bytes < out->memory_bytes
                                 ? out->memory_bytes - row->ask.margin_bytes
@@ -252,15 +257,35 @@ static hdp_status take_work(struct hdpi_sampling *whole,
     return limit_items(whole);
 }
 
+/* Sizes that a member may have at most: given, chosen, or, of a machine file's
+ * device, the points of its curve. */
+static size_t series_room(const hdp_group *group,
+                          const hdp_calibrate_options *own)
+{
+    size_t room = HDPI_SIZES_CHOSEN;
+
+    if (own->item_count)
+        return (size_t)own->item_count;
+    for (int32_t m = 0; m < group->member_count; ++m) {
+        const struct hdpi_device_row *row = &group->members[m].device->row;
+        int32_t dtypes[] = { own->dtype ? own->dtype : HDP_F32,
+                             row->ask.compute };
+        struct hdpi_figures figures = { 0 };
+        for (int i = 0; row->model && i < 2; ++i)
+            if (hdpi_model_find(&figures, row->model, own->probe, dtypes[i]) &&
+                (size_t)figures.size_count > room)
+                room = (size_t)figures.size_count;
+    }
+    return room;
+}
+
 /* Everything in one block: when a deadline passes with a member still inside
  * the caller's function, the group keeps the block for as long as itself. */
 static hdp_status prepare_all(struct hdpi_sampling **out, hdp_group *group,
                               const hdp_calibrate_options *own)
 {
     size_t count = (size_t)group->member_count;
-    size_t sizes =
-        (size_t)(own->item_count > HDPI_SIZES_CHOSEN ? own->item_count
-                                                     : HDPI_SIZES_CHOSEN);
+    size_t sizes = series_room(group, own);
     struct hdpi_sampling *whole =
         hdpi_alloc(1,
                    sizeof *whole + count * sizeof(struct hdpi_sampler) +

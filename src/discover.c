@@ -25,10 +25,7 @@ static hdp_status look_at(hdp_topology *topology, const struct hdpi_spec *spec,
                           const struct hdpi_log *log)
 {
     if (spec->machine[0])
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "machine \"@%s\": described machines come in a later "
-                         "version; a specification like sim:0/item=10us works",
-                         spec->machine);
+        return hdpi_machine_list(topology, spec->machine);
     for (int32_t i = 0; i < spec->count; i++) {
         const struct hdpi_device_ops *adapter =
             hdpi_device_adapter(spec->asks[i].kind);
@@ -344,8 +341,18 @@ hdp_status hdp_topology_link(hdp_link *out, const hdp_topology *topology,
     HDPI_RETURN_IF(check(topology));
     HDPI_RETURN_IF(check_index(from, topology->info.device_count, "from"));
     HDPI_RETURN_IF(check_index(to, topology->info.device_count, "to"));
-    return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                     "links between devices are found in a later version");
+    if (!topology->links)
+        return hdpi_fail(HDP_ERR_UNSUPPORTED,
+                         "links between devices are found in a later version; "
+                         "machine files may give them");
+    const struct hdpi_topology_link *link =
+        &topology->links[(size_t)from * (size_t)topology->info.device_count +
+                         (size_t)to];
+    const hdp_link known = { .size = sizeof known,
+                             .peer = link->peer,
+                             .kind = link->kind,
+                             .bytes_per_second = link->bytes_per_second };
+    return hdpi_options_write(out, &known, sizeof known, "hdp_link");
 }
 
 hdp_status hdp_topology_to_json(const hdp_topology *topology, char *text,

@@ -68,24 +68,6 @@ static uint64_t fingerprint_of(const hdp_group *group)
     return hash ? hash : 1; /* 0 means: not of a group */
 }
 
-/* The lasting identity, never the index: what a profile or a cache may rely
- * on. Simulated devices without a uuid are known by what they simulate. */
-static void name_key(struct hdpi_member *member)
-{
-    const hdp_device *info = &member->device->row.info;
-    char *key = member->key;
-    size_t used;
-
-    (void)hdpi_text_copy(key, HDPI_KEY_MAX,
-                         info->uuid[0] ? info->uuid : info->spec);
-    used = strlen(key);
-    if (info->partition_sms || info->duty_percent != 100 ||
-        info->kind == HDP_HOST)
-        (void)snprintf(key + used, HDPI_KEY_MAX - used, "/sms=%d/t=%d/duty=%d",
-                       (int)info->partition_sms, (int)info->thread_count,
-                       (int)info->duty_percent);
-}
-
 static hdp_status open_members(hdp_group *group, const hdp_topology *topology)
 {
     int32_t m;
@@ -102,7 +84,7 @@ static hdp_status open_members(hdp_group *group, const hdp_topology *topology)
                                         m, m, &group->context->log));
         member->device->serial = group->caller_mode;
         group->all_virtual &= member->device->virtual_time;
-        name_key(member);
+        hdpi_device_key(member->key, HDPI_KEY_MAX, &member->device->row.info);
     }
     group->fingerprint = fingerprint_of(group);
     return HDP_OK;
@@ -234,6 +216,7 @@ static void group_free(hdp_group *group)
     }
     free(group->members);
     (void)pthread_mutex_destroy(&group->lock);
+    hdpi_machine_free(group->machine);
     hdp_context_destroy(group->context);
     free(group);
 }
@@ -297,6 +280,9 @@ static hdp_status group_create(hdp_group **out, hdp_context *context,
     hdpi_object_retain(&context->object);
     group->context = context;
     group->member_count = topology->info.device_count;
+    group->machine = topology->machine;
+    if (group->machine)
+        hdpi_machine_keep(group->machine);
     group->members = hdpi_alloc_aligned(
         (size_t)group->member_count * sizeof *group->members, 64, "members");
     if (!group->members) {
@@ -435,6 +421,26 @@ out:
     return status;
 }
 
+static hdp_status create_from_machine(hdp_group **out, hdp_context *context,
+                                      const char *reference,
+                                      const hdp_group_options *options)
+{
+    hdp_topology *topology = NULL;
+    hdp_status status;
+
+    HDPI_TRY(hdpi_topology_new(&topology));
+    HDPI_TRY(hdpi_machine_members(topology, reference));
+    if (topology->info.device_count == 0) {
+        status = hdpi_fail(HDP_ERR_NOT_FOUND, "@%s: no device", reference);
+        goto out;
+    }
+    hdpi_spec_name_devices(topology);
+    HDPI_TRY(group_create(out, context, topology, options));
+out:
+    hdpi_topology_free(topology);
+    return status;
+}
+
 hdp_status hdp_group_create_spec(hdp_group **out, hdp_context *context,
                                  const char *spec,
                                  const hdp_group_options *options)
@@ -457,9 +463,7 @@ hdp_status hdp_group_create_spec(hdp_group **out, hdp_context *context,
         HDPI_TRY(hdpi_spec_parse(&parsed, context->devices));
     }
     if (parsed.machine[0])
-        status = hdpi_fail(HDP_ERR_UNSUPPORTED,
-                           "@%s: machine files come in a later version",
-                           parsed.machine);
+        status = create_from_machine(out, context, parsed.machine, options);
     else if (parsed.automatic)
         status = create_automatic(out, context, options);
     else

@@ -12,6 +12,7 @@
 #include "base/object.h"
 #include "base/park.h"
 #include "comm/comm.h"
+#include "core/machine.h"
 #include "core/plan.h"
 #include "core/profile.h"
 #include "core/report.h"
@@ -184,8 +185,9 @@ struct hdpi_report_pool;
 
 struct hdp_group {
     struct hdpi_object object;
-    hdp_context *context;    /* one reference */
-    _Atomic int32_t holders; /* threads inside, plus one for the handle */
+    hdp_context *context;         /* one reference */
+    struct hdpi_machine *machine; /* likewise; the members' models, or NULL */
+    _Atomic int32_t holders;      /* threads inside, plus one for the handle */
     struct hdpi_member *members;
     int32_t member_count;
     int32_t caller_mode, comm_mode, all_virtual;
@@ -318,4 +320,27 @@ hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
  *  the rows of my members. NULL is allowed. */
 hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
                              const hdp_plan *plan);
+
+/* ---- machine.c: described machines ---------------------------------------- */
+
+/* A machine that comes with the library, as the text of its file. */
+struct hdpi_shipped {
+    const char *name;
+    const unsigned char *text;
+    size_t length;
+};
+extern const struct hdpi_shipped hdpi_shipped_machines[]; /* ends with NULL */
+
+/** What `@REFERENCE` names: a shipped machine, or a file for a reference that
+ *  begins with `.` or `/`; release with hdpi_machine_free(). HDP_ERR_NOT_FOUND
+ *  (with the names that there are), _SYSTEM, and _ARGUMENT behind the file's
+ *  name. */
+hdp_status hdpi_machine_find(struct hdpi_machine **out, const char *reference);
+
+/** Appends its devices to an empty topology, which keeps the machine: GPUs as
+ *  simulated devices, hosts as what they are. */
+hdp_status hdpi_machine_list(hdp_topology *topology, const char *reference);
+/** The same for a group: the GPUs alone, of a machine without any its hosts,
+ *  simulated too. HDP_ERR_NOT_FOUND for a device whose speed nobody knows. */
+hdp_status hdpi_machine_members(hdp_topology *topology, const char *reference);
 #endif

@@ -111,9 +111,10 @@ static int has_dtype(const struct hdpi_sampler *own)
     const struct hdpi_sampling *whole = own->whole;
     const hdp_device *info = &own->member->device->row.info;
     uint32_t dtypes = info->native_dtypes | info->slow_dtypes;
+    int32_t instead = own->member->device->row.ask.compute;
 
     return whole->kind == HDP_PROBE_COPY || whole->kind == HDP_PROBE_LAUNCH ||
-           (dtypes >> whole->dtype & 1u);
+           (dtypes >> whole->dtype & 1u) || (instead && dtypes >> instead & 1u);
 }
 
 static hdp_status open_probe(struct hdpi_sampler *own)
@@ -146,6 +147,10 @@ static hdp_status prepare(struct hdpi_sampler *own)
     for (int32_t i = 0; i < whole->given_count; ++i)
         add_size(own, whole->given[i]);
     if (whole->given_count)
+        return HDP_OK;
+    for (int32_t i = 0; i < own->probe.size_count; ++i)
+        add_size(own, own->probe.sizes[i]);
+    if (own->probe.size_count)
         return HDP_OK;
     if (whole->work)
         HDPI_RETURN_IF(fit_work(own, &top));
@@ -245,19 +250,32 @@ static int is_over(const struct hdpi_sampler *own)
     return atomic_load(&whole->unsettled) == 0;
 }
 
-/* What is discarded goes through the sizes as well: each is new once. */
+/* What is discarded goes through the sizes as well: each is new once. Virtual
+ * time needs it only where the model makes new sizes dear. */
+static int is_warm(const struct hdpi_sampler *own)
+{
+    const struct hdpi_ask *ask = &own->member->device->row.ask;
+    int64_t length = top_repeats(own) + own->size_count - 1;
+
+    if (!own->virtual_time)
+        return own->elapsed_ns >= own->whole->warm_ns;
+    return !own->whole->work || ask->newshape_ns <= 0 ||
+           own->discarded >= length;
+}
+
 static hdp_status measure(struct hdpi_sampler *own)
 {
-    double warm_ns = own->virtual_time ? 0 : own->whole->warm_ns;
     int warm = 0;
 
     while (!is_over(own)) {
         struct hdpi_series *series;
         double ns;
-        if (!warm && own->elapsed_ns >= warm_ns) {
+        if (!warm && is_warm(own)) {
             warm = 1;
             own->position = 0;
             own->cycles = 0;
+            if (own->virtual_time)
+                own->elapsed_ns = 0;
         }
         series = next_series(own);
         HDPI_RETURN_IF(sample(own, series->items, &ns));
@@ -266,6 +284,8 @@ static hdp_status measure(struct hdpi_sampler *own)
                               : (double)(hdpi_clock_ns() - own->begin_ns);
         if (warm)
             record(own, series, ns);
+        else
+            own->discarded++;
         step_on(own);
         if (!warm)
             own->cycles = 0;

@@ -35,8 +35,9 @@ struct hdpi_sampler {
     int32_t size_count;
     int32_t lacks; /* 1: cannot compute in the dtype; nothing measured */
     int32_t virtual_time, settled;
-    int32_t position; /* in the cycle */
-    int64_t cycles;   /* complete ones recorded */
+    int32_t position;  /* in the cycle */
+    int64_t cycles;    /* complete ones recorded */
+    int64_t discarded; /* samples before the first recorded one */
     int64_t warmup_ns, begin_ns;
     double elapsed_ns; /* since the gate, on this member's own clock */
     double recent[HDPI_BLOCK], medians[HDPI_BLOCKS], first_median;

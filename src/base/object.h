@@ -14,6 +14,7 @@ enum {
     HDPI_REPORT,
     HDPI_BALANCER,
     HDPI_EXECUTOR,
+    HDPI_MACHINE,
     HDPI_DEAD = 0x68647fff
 };
 

@@ -302,7 +302,7 @@ static hdp_status read_item(struct parser *self, size_t start, size_t end)
             hdpi_spec_read_key(&model, &seen, self->text, key, slash));
     }
     for (size_t i = first_range; i < self->range_count; i++)
-        self->ranges[i].part = model.sms > 0;
+        self->ranges[i].part = model.kind == HDP_CUDA && model.sms > 0;
     HDPI_RETURN_IF(check_repeats(self, first_range));
     for (size_t i = first_range; i < self->range_count; i++)
         HDPI_RETURN_IF(append(self, &self->ranges[i], &model));

@@ -21,7 +21,30 @@ struct hdpi_spec {
  * list with ranges a-b, or `all`; bare ids mean cuda; a cuda id may be a UUID
  * or prefix (GPU-..., MIG-...). A key that the adapter does not have, a value
  * outside its range, a repeated key, an id above 255 (host) or 1,048,575
- * (sim), a repeat of a device are refused.
+ * (sim), a repeat of a device are refused. `@NAME` and `@./FILE` stand alone.
+ *
+ *   all   mem=SIZE          memory that may be used
+ *         margin=SIZE       of it, kept free
+ *   host  threads=N duty=P  its threads; works P percent of the time
+ *   cuda  sms=N             a partition of so many SMs
+ *         compute=DTYPE     computes in it where the dtype asked is lacking
+ *   sim   fixed=T item=T    time of a shard and of each item in it (10us)
+ *         link=RATE         of rows in, rows out and in reduces
+ *         sms=N compute=DTYPE display=1   what it says of itself
+ *         uuid=WORD name=WORD
+ *         noise=P% seed=N   each time varies by that standard deviation
+ *         drift=P%          so much more time for each second on its clock
+ *         ramp=P%@T         so much less at first, falling to nothing in T
+ *         newshape=T        more for the first launch with a count of items,
+ *                           unless it was among the last 64 counts
+ *         slow=Fx@N         F times the time from launch N on, the first is 1;
+ *                           until the next slow= (1x: as before)
+ *         fail=HOOK:N[-]    alloc, copy, launch, wait or reduce fails at call
+ *                           N, with - also after it
+ *
+ * slow and fail may repeat. A second of drift and ramp is one of the device's
+ * own virtual clock since it was opened; the launches counted are those of
+ * functions, not the library's probes.
  *
  * @param out  Zeroed by the caller; release with hdpi_spec_finish(), also
  *             after an error.

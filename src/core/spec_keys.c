@@ -44,9 +44,11 @@ enum type {
     SIZE,     /* int64_t bytes, least to INT64_MAX */
     DURATION, /* double ns; sets the int32_t at `given` */
     RATE,     /* double bytes a second */
-    NOISE,    /* double, written in percent */
+    PERCENT,  /* double, written in percent */
     DTYPE,    /* int32_t HDP_* */
     WORD,     /* char[most] */
+    RAMP,     /* double and, at `given`, double ns */
+    SLOW,     /* the next of slows[] */
     FAULT     /* the next of faults[] */
 };
 
@@ -62,19 +64,24 @@ struct key {
 #define ROOM(field) (int64_t)sizeof((struct hdpi_ask *)NULL)->field
 
 static const struct key keys[] = {
-    { "threads", HOST, COUNT, AT(threads), 0, 1, 4096 },
-    { "duty", HOST, COUNT, AT(duty_percent), 0, 1, 100 },
-    { "sms", CUDA, COUNT, AT(sms), 0, 1, 65536 },
-    { "compute", CUDA, DTYPE, AT(compute), 0, 0, 0 },
     { "fixed", SIM, DURATION, AT(fixed_ns), AT(given_fixed), 0, 0 },
     { "item", SIM, DURATION, AT(item_ns), AT(given_item), 0, 0 },
+    { "threads", HOST, COUNT, AT(threads), 0, 1, 4096 },
+    { "duty", HOST, COUNT, AT(duty_percent), 0, 1, 100 },
+    { "sms", CUDA | SIM, COUNT, AT(sms), 0, 1, 65536 },
+    { "compute", CUDA | SIM, DTYPE, AT(compute), 0, 0, 0 },
     { "mem", HOST | CUDA | SIM, SIZE, AT(memory_bytes), 0, 1, 0 },
     { "margin", HOST | CUDA | SIM, SIZE, AT(margin_bytes), 0, 0, 0 },
     { "link", SIM, RATE, AT(link_bytes_per_second), 0, 0, 0 },
-    { "noise", SIM, NOISE, AT(noise), 0, 0, 0 },
+    { "display", SIM, COUNT, AT(display), 0, 0, 1 },
+    { "noise", SIM, PERCENT, AT(noise), 0, 0, 0 },
     { "seed", SIM, SEED, AT(seed), 0, 0, INT64_MAX },
     { "uuid", SIM, WORD, AT(uuid), 0, 0, ROOM(uuid) },
     { "name", SIM, WORD, AT(name), 0, 0, ROOM(name) },
+    { "drift", SIM, PERCENT, AT(drift), 0, 0, 0 },
+    { "ramp", SIM, RAMP, AT(ramp), AT(ramp_ns), 0, 0 },
+    { "newshape", SIM, DURATION, AT(newshape_ns), AT(given_newshape), 0, 0 },
+    { "slow", SIM, SLOW, AT(slows), 0, 0, 0 },
     { "fail", SIM, FAULT, AT(faults), 0, 0, 0 },
 };
 
@@ -200,17 +207,64 @@ static hdp_status read_fault(struct hdpi_ask *ask,
     return HDP_OK;
 }
 
-static hdp_status read_real(double *out, const struct hdpi_text *value,
-                            enum type type)
+/* The part of a value before the '@', which is left to `rest`. */
+static struct hdpi_text cut_at(struct hdpi_text *rest)
 {
+    struct hdpi_text part = *rest;
+    while (rest->at < rest->length && rest->text[rest->at] != '@')
+        rest->at++;
+    part.length = rest->at;
+    rest->at += rest->at < rest->length;
+    return part;
+}
+
+/* 2x@100; as written, each of a later launch than the one before it. */
+static hdp_status read_slow(struct hdpi_ask *ask, const struct hdpi_text *value)
+{
+    struct hdpi_text rest = *value, part = cut_at(&rest);
+    struct hdpi_slow slow;
+    if (!hdpi_text_double(&part, &slow.factor) || part.at + 1 != part.length ||
+        part.text[part.at] != 'x' || slow.factor < 1e-3 || slow.factor > 1e6 ||
+        !hdpi_text_int(&rest, &slow.nth) || rest.at != rest.length ||
+        slow.nth < 1)
+        return refuse_value(value, "slow is Fx@N: from launch N (from 1) on F "
+                                   "times the time, 0.001 to 1000000");
+    if (ask->slow_count == HDPI_SLOW_MAX)
+        return hdpi_spec_refuse(value->text, value->at, value->length,
+                                "more than %d changes of speed on one device",
+                                HDPI_SLOW_MAX);
+    if (ask->slow_count > 0 && slow.nth <= ask->slows[ask->slow_count - 1].nth)
+        return refuse_value(value, "comes no later than the slow before it");
+    ask->slows[ask->slow_count++] = slow;
+    return HDP_OK;
+}
+
+/* 20%@1s: a fifth less time at first, nothing less from one second on. */
+static hdp_status read_ramp(struct hdpi_ask *ask, const struct hdpi_text *value)
+{
+    struct hdpi_text rest = *value, part = cut_at(&rest);
+    if (!hdpi_read_percent(&ask->ramp, &part) || ask->ramp <= 0 ||
+        ask->ramp > 0.99 || !hdpi_read_duration(&ask->ramp_ns, &rest) ||
+        ask->ramp_ns <= 0)
+        return refuse_value(value, "ramp is P%@D: above 0% to 99% less time "
+                                   "at first, falling to nothing within a "
+                                   "duration above 0");
+    return HDP_OK;
+}
+
+static hdp_status read_real(double *out, const struct hdpi_text *value,
+                            const struct key *key)
+{
+    enum type type = key->type;
     if (type == DURATION && !hdpi_read_duration(out, value))
         return refuse_value(value,
                             "a duration is a number and one of ns us ms s");
     if (type == RATE && (!hdpi_read_rate(out, value) || *out <= 0))
         return refuse_value(value, "link is bytes a second: a number above 0 "
                                    "and one of B kB MB GB TB KiB MiB GiB TiB");
-    if (type == NOISE && (!hdpi_read_percent(out, value) || *out > 1))
-        return refuse_value(value, "noise is 0% to 100%");
+    if (type == PERCENT && (!hdpi_read_percent(out, value) || *out > 1))
+        return hdpi_spec_refuse(value->text, value->at, value->length,
+                                "%s is 0%% to 100%%", key->name);
     return HDP_OK;
 }
 
@@ -241,8 +295,8 @@ static hdp_status read_value(struct hdpi_ask *ask, const struct key *key,
         return HDP_OK;
     case DURATION:
     case RATE:
-    case NOISE:
-        HDPI_RETURN_IF(read_real(&real, value, key->type));
+    case PERCENT:
+        HDPI_RETURN_IF(read_real(&real, value, key));
         memcpy(field, &real, sizeof real);
         number = 1;
         if (key->given)
@@ -250,6 +304,10 @@ static hdp_status read_value(struct hdpi_ask *ask, const struct key *key,
         return HDP_OK;
     case WORD:
         return read_word((char *)field, value, key);
+    case RAMP:
+        return read_ramp(ask, value);
+    case SLOW:
+        return read_slow(ask, value);
     case FAULT:
         return read_fault(ask, value);
     }
@@ -286,7 +344,7 @@ hdp_status hdpi_spec_read_key(struct hdpi_ask *ask, uint32_t *seen,
         return refuse_key(ask->kind, text, start, equals);
     if (equals == end || equals + 1 == end)
         return hdpi_spec_refuse(text, start, end, "%s has no value", key->name);
-    if ((*seen & bit) && key->type != FAULT)
+    if ((*seen & bit) && key->type != FAULT && key->type != SLOW)
         return hdpi_spec_refuse(text, start, end, "%s is given twice",
                                 key->name);
     *seen |= bit;
@@ -340,6 +398,28 @@ static void put_faults(struct line *line, const struct hdpi_ask *ask)
     }
 }
 
+static void put_slows(struct line *line, const struct hdpi_ask *ask)
+{
+    for (int32_t i = 0; i < ask->slow_count; i++) {
+        char factor[HDPI_TEXT_DOUBLE_MAX];
+        size_t before = line->used;
+        hdpi_text_write_double(factor, ask->slows[i].factor);
+        put(line, "/slow=");
+        put(line, factor);
+        put(line, "x@");
+        put_int(line, ask->slows[i].nth);
+        settle(line, before);
+    }
+}
+
+static void write_ramp(char *out, const struct hdpi_ask *ask)
+{
+    hdpi_write_percent(out, ask->ramp);
+    size_t used = strlen(out);
+    out[used++] = '@';
+    hdpi_write_duration(out + used, ask->ramp_ns);
+}
+
 static const char *dtype_name(int32_t value)
 {
     for (int32_t i = 0; i < DTYPE_COUNT; i++)
@@ -374,11 +454,13 @@ static int read_field(int64_t *whole, double *real, const struct hdpi_ask *ask,
         memcpy(real, field, sizeof *real);
         return number;
     case RATE:
-    case NOISE:
+    case PERCENT:
+    case RAMP:
         memcpy(real, field, sizeof *real);
         return *real > 0;
     case WORD:
         return *field != '\0';
+    case SLOW:
     case FAULT:
         break;
     }
@@ -388,7 +470,7 @@ static int read_field(int64_t *whole, double *real, const struct hdpi_ask *ask,
 static void put_key(struct line *line, const struct hdpi_ask *ask,
                     const struct key *key)
 {
-    char text[HDPI_UNITS_TEXT_MAX] = "";
+    char text[2 * HDPI_UNITS_TEXT_MAX + 1] = "";
     size_t before = line->used;
     int64_t whole;
     double real;
@@ -410,6 +492,8 @@ static void put_key(struct line *line, const struct hdpi_ask *ask,
         hdpi_write_duration(text, real);
     else if (key->type == RATE)
         hdpi_write_rate(text, real);
+    else if (key->type == RAMP)
+        write_ramp(text, ask);
     else
         hdpi_write_percent(text, real);
     put(line, text);
@@ -432,6 +516,8 @@ void hdpi_spec_write(char *out, size_t capacity, const struct hdpi_ask *ask)
         put_int(&line, ask->logical_id);
     for (int32_t i = 0; i < KEY_COUNT; i++)
         put_key(&line, ask, &keys[i]);
-    if (ask->kind == HDP_SIM)
+    if (ask->kind == HDP_SIM) {
+        put_slows(&line, ask);
         put_faults(&line, ask);
+    }
 }

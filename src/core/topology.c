@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/machine.h"
 #include "core/topology.h"
 
 enum { REASON_MAX = 512, DEVICES_MAX = 1 << 20 };
@@ -29,6 +30,7 @@ void hdpi_topology_free(hdp_topology *topology)
     free(topology->mask_uuids);
     free(topology->links);
     free(topology->notes);
+    hdpi_machine_free(topology->machine);
     free(topology);
 }
 
@@ -79,6 +81,17 @@ int32_t hdpi_topology_find(const hdp_topology *topology, int32_t kind,
             topology->devices[i].info.logical_id == logical_id)
             return i;
     return -1;
+}
+
+void hdpi_device_key(char *out, size_t capacity, const hdp_device *info)
+{
+    hdpi_text_copy(out, capacity, info->uuid[0] ? info->uuid : info->spec);
+    size_t used = strlen(out);
+    if (info->partition_sms || info->duty_percent != 100 ||
+        info->kind == HDP_HOST)
+        snprintf(out + used, capacity - used, "/sms=%d/t=%d/duty=%d",
+                 (int)info->partition_sms, (int)info->thread_count,
+                 (int)info->duty_percent);
 }
 
 static int ends(const char *text, size_t capacity)

@@ -4,7 +4,12 @@
 #define HDPI_TOPOLOGY_H
 #include "base/object.h"
 
-enum { HDPI_FAULT_MAX = 8, HDPI_NAME_MAX = 128 };
+enum {
+    HDPI_FAULT_MAX = 8,
+    HDPI_SLOW_MAX = 8,
+    HDPI_NAME_MAX = 128,
+    HDPI_SIM_ITEM_NS = 10000 /* of a simulated device that was given none */
+};
 
 /* Where a simulated device can be told to fail. */
 enum {
@@ -23,6 +28,12 @@ struct hdpi_fault {
     int64_t nth; /* 1-based */
 };
 
+/* slow=2x@100: from the 100th launch on each takes twice its time. */
+struct hdpi_slow {
+    double factor;
+    int64_t nth; /* 1-based; ascending in the list */
+};
+
 /* What a specification asks of one device; zero means not given. */
 struct hdpi_ask {
     int32_t kind;       /* HDP_HOST, HDP_CUDA, HDP_SIM */
@@ -33,8 +44,9 @@ struct hdpi_ask {
     char name[HDPI_NAME_MAX];
     int32_t threads;      /* host */
     int32_t duty_percent; /* host: 1..100 */
-    int32_t sms;          /* cuda: partition */
+    int32_t sms;          /* cuda: partition; sim: all it has */
     int32_t compute;      /* HDP_*: compute in this type where it is lacking */
+    int32_t display;      /* sim: 1: drives a display */
     int64_t memory_bytes; /* cap, or the simulated size */
     int64_t margin_bytes; /* kept free; -1: not given */
     double fixed_ns, item_ns;     /* sim: time of a shard */
@@ -43,8 +55,36 @@ struct hdpi_ask {
     uint64_t seed;                /* sim */
     struct hdpi_fault faults[HDPI_FAULT_MAX]; /* sim */
     int32_t fault_count;
-    int32_t given_fixed, given_item; /* 1: even if zero */
+    int32_t given_fixed, given_item, given_newshape; /* 1: even if zero */
+    double drift;         /* sim: more time for each second on its clock */
+    double ramp, ramp_ns; /* sim: less time at first, falling to nothing */
+    double newshape_ns;   /* sim: of the first launch with a count of items */
+    struct hdpi_slow slows[HDPI_SLOW_MAX]; /* sim */
+    int32_t slow_count;
 };
+
+/* How fast a device of a machine file is (core/machine.h). A simulated device
+ * asks the four functions below and knows nothing of files and profiles. */
+struct hdpi_model;
+struct hdpi_rank_profile;
+
+struct hdpi_figures {
+    const struct hdpi_rank_profile *rank;
+    const int64_t *sizes; /* where the curve has its points; NULL: a line */
+    int64_t size_count;
+    double item_flops; /* 0: not known */
+    int32_t compute;   /* HDP_*: what products accumulate in; 0: not known */
+};
+
+/** What the file says of a probe (HDP_PROBE_*) in a dtype. 0: nothing, or that
+ *  the device lacks it. The caller's own function, which has no probe and no
+ *  dtype that anyone could know, is -1 and 0: the file's first profile. */
+int hdpi_model_find(struct hdpi_figures *out, const struct hdpi_model *model,
+                    int32_t probe, int32_t dtype);
+/** Time in ns of exactly so many items, dips included: what a probe takes. */
+double hdpi_figures_raw_ns(const struct hdpi_figures *figures, int64_t items);
+/** The same made monotone by padding up: what a launch takes. */
+double hdpi_figures_ns(const struct hdpi_figures *figures, int64_t items);
 
 /* One row that an adapter's enumerate appends. */
 struct hdpi_device_row {
@@ -52,10 +92,15 @@ struct hdpi_device_row {
     struct hdpi_ask ask;
     int32_t place; /* among the machine's GPUs before order and mask were
                       applied; -1: they were not */
+    /* the topology's machine has it; NULL: the ask says all */
+    const struct hdpi_model *model;
+    /* of a simulated device's links; 0: not a limit */
+    double in_bytes_per_second, out_bytes_per_second, reduce_bytes_per_second;
 };
 
 struct hdpi_topology_link {
     int32_t kind;
+    int32_t peer;             /* 1: direct access works */
     int64_t bytes_per_second; /* 0: not known */
 };
 
@@ -70,6 +115,7 @@ struct hdp_topology {
                                "": nothing. NULL: not known */
     const char *visibility_error; /* of hdpi_visibility_error(); NULL: none */
     struct hdpi_topology_link *links; /* device_count^2 row-major, or NULL */
+    struct hdpi_machine *machine;     /* where the rows' models live, or NULL */
     char *notes; /* one line an absent adapter: why it found nothing */
     size_t note_bytes, note_capacity;
 };
@@ -88,6 +134,10 @@ hdp_status hdpi_topology_note(hdp_topology *topology, const char *adapter,
 /** Index of the device of that kind and logical id, -1 when there is none. */
 int32_t hdpi_topology_find(const hdp_topology *topology, int32_t kind,
                            int32_t logical_id);
+
+/** The lasting identity of a device, never its index: what a profile or a cache
+ *  may rely on. One without a uuid is known by its specification. */
+void hdpi_device_key(char *out, size_t capacity, const hdp_device *info);
 
 /** 1 when every invariant holds; for debug builds and readers of files. */
 int hdpi_topology_is_valid(const hdp_topology *topology);

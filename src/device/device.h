@@ -58,6 +58,10 @@ struct hdpi_probe {
     int64_t start_items; /* about 1-2 ms of work */
     double item_flops, item_bytes;
     int32_t compute; /* HDP_*: what products accumulate in */
+    /* sizes that make up the whole curve, ascending, for as long as the probe
+     * is open; NULL: the caller's choice */
+    const int64_t *sizes;
+    int32_t size_count;
 };
 
 struct hdpi_device_ops {

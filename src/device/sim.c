@@ -8,20 +8,25 @@
 #include "base/text.h"
 #include "device/adapter.h"
 
+/* Counts of items whose launches are no longer new: a cache of shapes that
+ * forgets the one it took in first. */
+enum { SHAPES_MAX = 64 };
+
 struct sim {
     struct hdpi_device base;
     int64_t clock_ps;
     uint64_t launches; /* and probes: the noise's position */
     int64_t calls[HDPI_HOOK_COUNT];
+    int64_t shapes[SHAPES_MAX];
+    uint64_t shape_count; /* ever taken in */
     int32_t probe_kind, probe_open;
+    int32_t modelled, probe_modelled; /* 1: the figures below say the time */
+    struct hdpi_figures figures, probe_figures;
 };
 
 static const char *const hook_names[HDPI_HOOK_COUNT] = { "alloc", "copy",
                                                          "launch", "wait",
                                                          "reduce" };
-
-/* Without item= a row takes 10 us: a model of no time cannot be split. */
-static const double ITEM_NS = 10000;
 
 /* Aimed at by a probe, as on real devices. */
 static const double SAMPLE_NS = 1500000;
@@ -40,11 +45,16 @@ static void fill_row(struct hdpi_device_row *row, const struct hdpi_ask *ask)
     hdp_device *info = &row->info;
 
     row->ask = *ask;
+    /* a model of no time could not be split */
     if (!ask->given_item)
-        row->ask.item_ns = ITEM_NS;
+        row->ask.item_ns = HDPI_SIM_ITEM_NS;
+    row->in_bytes_per_second = row->out_bytes_per_second =
+        row->reduce_bytes_per_second = ask->link_bytes_per_second;
     info->kind = HDP_SIM;
     info->logical_id = ask->logical_id;
     info->thread_count = 1;
+    info->sm_count = ask->sms;
+    info->display = ask->display;
     info->memory_bytes = ask->memory_bytes;
     info->free_bytes = ask->memory_bytes;
     info->duty_percent = 100;
@@ -161,23 +171,67 @@ static void advance(struct sim *sim, double ns)
         step > INT64_MAX - sim->clock_ps ? INT64_MAX : sim->clock_ps + step;
 }
 
-/* For work that is there: nothing takes no time, t(0) = 0. */
-static void charge(struct sim *sim, double fixed_ns, double items)
+/* What the ask makes of a time besides its noise: the last slow= that this
+ * launch has reached, and how long the clock has run. */
+static double pace(const struct sim *sim)
 {
     const struct hdpi_ask *ask = &sim->base.row.ask;
-    double ns = fixed_ns + ask->item_ns * items;
+    double clock_ns = (double)sim->clock_ps / 1000, pace = 1;
 
-    if (ask->noise > 0)
-        ns *= 1 + ask->noise * gauss(sim);
+    for (int32_t i = 0; i < ask->slow_count; ++i)
+        if (sim->calls[HDPI_HOOK_LAUNCH] >= ask->slows[i].nth)
+            pace = ask->slows[i].factor;
+    pace *= 1 + ask->drift * (clock_ns / 1e9);
+    if (clock_ns < ask->ramp_ns)
+        pace *= 1 - ask->ramp * (1 - clock_ns / ask->ramp_ns);
+    return pace;
+}
+
+/* For work that is there: nothing takes no time, t(0) = 0. `model_ns` is what
+ * the model says, `extra_ns` comes on top as it is. */
+static void charge(struct sim *sim, double model_ns, double extra_ns)
+{
+    double noise = sim->base.row.ask.noise;
+    double ns = model_ns * pace(sim);
+
+    if (noise > 0)
+        ns *= 1 + noise * gauss(sim);
     sim->launches++;
-    advance(sim, ns);
+    advance(sim, ns + extra_ns);
+}
+
+/* 1 the first time, and again once as many other counts came between. */
+static int is_new_shape(struct sim *sim, int64_t items)
+{
+    uint64_t kept =
+        sim->shape_count < SHAPES_MAX ? sim->shape_count : SHAPES_MAX;
+
+    for (uint64_t i = 0; i < kept; ++i)
+        if (sim->shapes[i] == items)
+            return 0;
+    sim->shapes[sim->shape_count++ % SHAPES_MAX] = items;
+    return 1;
+}
+
+static double launch_ns(const struct sim *sim, int64_t items)
+{
+    const struct hdpi_ask *ask = &sim->base.row.ask;
+
+    if (sim->modelled)
+        return hdpi_figures_ns(&sim->figures, items);
+    return ask->fixed_ns + ask->item_ns * (double)items;
 }
 
 /* ---- member -------------------------------------------------------------- */
 
 static hdp_status sim_open(struct hdpi_device *device)
 {
+    struct sim *sim = sim_from(device);
+
     device->virtual_time = 1;
+    if (device->row.model)
+        sim->modelled =
+            hdpi_model_find(&sim->figures, device->row.model, -1, 0);
     return HDP_OK;
 }
 
@@ -190,7 +244,7 @@ static hdp_status sim_alloc(struct hdpi_device *device, void **out,
                             size_t bytes)
 {
     struct sim *sim = sim_from(device);
-    int64_t size = device->row.ask.memory_bytes;
+    int64_t size = device->row.info.free_bytes;
     int64_t wanted = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
     hdp_status status;
 
@@ -215,11 +269,14 @@ static hdp_status sim_copy(struct hdpi_device *device,
                            const struct hdpi_copy *copy)
 {
     struct sim *sim = sim_from(device);
-    double link = device->row.ask.link_bytes_per_second;
+    double link =
+        copy->direction == HDPI_COPY_IN    ? device->row.in_bytes_per_second
+        : copy->direction == HDPI_COPY_OUT ? device->row.out_bytes_per_second
+                                           : 0;
     double bytes = (double)copy->rows * (double)copy->row_bytes;
 
     HDPI_RETURN_IF(count_call(sim, HDPI_HOOK_COPY));
-    if (link > 0 && bytes > 0 && copy->direction != HDPI_COPY_INSIDE)
+    if (link > 0 && bytes > 0)
         advance(sim, bytes / link * 1e9);
     return hdpi_default_copy(device, copy);
 }
@@ -234,7 +291,9 @@ static hdp_status sim_launch(struct hdpi_device *device, hdp_work_fn fn,
     HDPI_RETURN_IF(count_call(sim, HDPI_HOOK_LAUNCH));
     *out_code = fn(shard, user);
     if (shard->items > 0)
-        charge(sim, device->row.ask.fixed_ns, (double)shard->items);
+        charge(sim, launch_ns(sim, shard->items),
+               is_new_shape(sim, shard->items) ? device->row.ask.newshape_ns
+                                               : 0);
     return HDP_OK;
 }
 
@@ -267,7 +326,7 @@ static hdp_status sim_wait(struct hdpi_device *device, int64_t deadline_ns)
 static void sim_memory(struct hdpi_device *device, int64_t *out_held,
                        int64_t *out_free)
 {
-    int64_t size = device->row.ask.memory_bytes;
+    int64_t size = device->row.info.free_bytes;
 
     *out_held = device->held_bytes;
     *out_free = size > 0 ? size - device->held_bytes : -1;
@@ -285,27 +344,69 @@ static int64_t sample_items(const struct hdpi_ask *ask, int32_t kind)
     return items < 1 ? 1 : (int64_t)(items < ITEMS_MAX ? items : ITEMS_MAX);
 }
 
+/* The dtype that a product is really computed in. */
+static int32_t computed_dtype(const struct hdpi_device *device, int32_t dtype)
+{
+    const hdp_device *info = &device->row.info;
+    uint32_t dtypes = info->native_dtypes | info->slow_dtypes;
+
+    if (device->row.ask.compute && !(dtypes >> dtype & 1))
+        return device->row.ask.compute;
+    return dtype;
+}
+
+static void describe_line(struct hdpi_probe *probe, const struct hdpi_ask *ask,
+                          int32_t dtype)
+{
+    double width = (double)probe->width;
+
+    probe->start_items = sample_items(ask, probe->kind);
+    probe->item_flops = probe->kind == HDP_PROBE_GEMM ? 2 * width * width : 0;
+    probe->item_bytes = probe->kind == HDP_PROBE_COPY ? 0x1p20 : 0;
+    probe->compute = dtype == HDP_F16 || dtype == HDP_BF16 ? HDP_F32 : dtype;
+}
+
+static void describe_figures(struct hdpi_probe *probe,
+                             const struct hdpi_figures *figures)
+{
+    double ns =
+        hdpi_figures_raw_ns(figures, 2) - hdpi_figures_raw_ns(figures, 1);
+    double items = ns > 0 ? SAMPLE_NS / ns : 1;
+
+    probe->start_items =
+        items < 1 ? 1 : (int64_t)(items < ITEMS_MAX ? items : ITEMS_MAX);
+    probe->sizes = figures->sizes;
+    probe->size_count = (int32_t)figures->size_count;
+    probe->item_flops = figures->item_flops;
+    if (figures->compute)
+        probe->compute = figures->compute;
+}
+
 static hdp_status sim_probe_open(struct hdpi_device *device,
                                  struct hdpi_probe *probe)
 {
     struct sim *sim = sim_from(device);
-    double width = (double)probe->width;
-    int product = probe->kind == HDP_PROBE_GEMM;
+    int32_t dtype = computed_dtype(device, probe->dtype);
 
-    sim->probe_open = 0;
-    if (!product && probe->kind != HDP_PROBE_COPY &&
+    sim->probe_open = sim->probe_modelled = 0;
+    if (probe->kind != HDP_PROBE_GEMM && probe->kind != HDP_PROBE_COPY &&
         probe->kind != HDP_PROBE_LAUNCH)
         return hdpi_fail_member(HDP_ERR_UNSUPPORTED, device->member,
                                 device->rank, "sim:%d has no probe of kind %d",
                                 device->row.info.logical_id, probe->kind);
+    describe_line(probe, &device->row.ask, dtype);
+    if (sim->modelled) {
+        if (!hdpi_model_find(&sim->probe_figures, device->row.model,
+                             probe->kind, dtype))
+            return hdpi_fail_member(
+                HDP_ERR_UNSUPPORTED, device->member, device->rank,
+                "sim:%d: its machine has no figures of probe %d in dtype %d",
+                device->row.info.logical_id, probe->kind, dtype);
+        sim->probe_modelled = 1;
+        describe_figures(probe, &sim->probe_figures);
+    }
     sim->probe_open = 1;
     sim->probe_kind = probe->kind;
-    probe->start_items = sample_items(&device->row.ask, probe->kind);
-    probe->item_flops = product ? 2 * width * width : 0;
-    probe->item_bytes = probe->kind == HDP_PROBE_COPY ? 0x1p20 : 0;
-    probe->compute = probe->dtype == HDP_F16 || probe->dtype == HDP_BF16
-                         ? HDP_F32
-                         : probe->dtype;
     return HDP_OK;
 }
 
@@ -322,10 +423,12 @@ static hdp_status sim_probe(struct hdpi_device *device,
                                 device->row.info.logical_id);
     if (items <= 0)
         return HDP_OK;
-    if (sim->probe_kind == HDP_PROBE_LAUNCH)
+    if (sim->probe_modelled)
+        charge(sim, hdpi_figures_raw_ns(&sim->probe_figures, probe->items), 0);
+    else if (sim->probe_kind == HDP_PROBE_LAUNCH)
         charge(sim, ask->fixed_ns * items, 0);
     else
-        charge(sim, ask->fixed_ns, items);
+        charge(sim, ask->fixed_ns + ask->item_ns * items, 0);
     return HDP_OK;
 }
 

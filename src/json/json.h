@@ -1,6 +1,7 @@
 /* Nouns to and from JSON; nothing else in the library knows the format. */
 #ifndef HDPI_JSON_H
 #define HDPI_JSON_H
+#include "core/machine.h"
 #include "core/plan.h"
 #include "core/profile.h"
 #include "core/report.h"
@@ -30,6 +31,20 @@ hdp_status hdpi_profile_read_json(hdp_profile **out, const char *text,
 hdp_status hdpi_plan_read_json(hdp_plan **out, const char *text, size_t length);
 hdp_status hdpi_report_read_json(hdp_report **out, const char *text,
                                  size_t length);
+
+/**
+ * A machine: {"schema":"hdp.machine","schema_version":1,"name","text",
+ * "topology":{...},"profiles":[{...}],"faults":[{"device","keys"}]}.
+ *
+ * topology and profiles are what their own writers write, the envelope may be
+ * missing; keys are those of a simulated device that say what goes wrong
+ * ("slow=2x@100/fail=alloc:3"). A topology's document is read as a machine
+ * that nothing else is known of.
+ */
+hdp_status hdpi_machine_write_json(char **out,
+                                   const struct hdpi_machine *machine);
+hdp_status hdpi_machine_read_json(struct hdpi_machine **out, const char *text,
+                                  size_t length);
 
 /** The documents of hdp_info() that need more than a fixed text are built
  *  with these: an object with string, integer and nested members. */

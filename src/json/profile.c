@@ -64,16 +64,13 @@ static void write_rank(struct hdpi_json *json, const hdp_profile_info *info,
     hdpi_json_close(json);
 }
 
-hdp_status hdpi_profile_write_json(char **out, const hdp_profile *profile)
+void hdpi_profile_put_json(struct hdpi_json *json, const hdp_profile *profile)
 {
     const hdp_profile_info *info = &profile->info;
-    struct hdpi_json *json;
     double rates = 0;
 
-    *out = NULL;
     for (int32_t i = 0; i < info->member_count; i++)
         rates += hdpi_profile_rate(&profile->ranks[i]);
-    HDPI_RETURN_IF(hdpi_json_new_document(&json, schema));
     hdpi_json_open_array(json, "members");
     for (int32_t i = 0; i < info->member_count; i++)
         write_rank(json, info, &profile->ranks[i], rates);
@@ -83,6 +80,15 @@ hdp_status hdpi_profile_write_json(char **out, const hdp_profile *profile)
     hdpi_json_name(json, "ended_by", &hdpi_ended_names, info->ended_by);
     hdpi_json_bool(json, "drifting", info->drifting);
     hdpi_json_bits(json, "fingerprint", info->fingerprint);
+}
+
+hdp_status hdpi_profile_write_json(char **out, const hdp_profile *profile)
+{
+    struct hdpi_json *json;
+
+    *out = NULL;
+    HDPI_RETURN_IF(hdpi_json_new_document(&json, schema));
+    hdpi_profile_put_json(json, profile);
     return hdpi_json_end(json, out);
 }
 
@@ -262,25 +268,37 @@ static hdp_status read_profile(hdp_profile *profile,
     return HDP_OK;
 }
 
+hdp_status hdpi_profile_read_at(hdp_profile **out,
+                                const struct hdpi_json_at *at)
+{
+    const struct hdpi_json_at members = hdpi_json_member(at, "members");
+    hdp_status status = HDP_OK;
+    hdp_profile *profile = NULL;
+    size_t count;
+
+    *out = NULL;
+    HDPI_TRY(hdpi_json_need_object(at));
+    HDPI_TRY(hdpi_json_need_array(&members, 1, HDPI_JSON_RANKS_MAX, &count));
+    HDPI_TRY(hdpi_profile_new(&profile, (int32_t)count));
+    HDPI_TRY(read_profile(profile, at));
+    *out = profile;
+    profile = NULL;
+out:
+    hdpi_profile_free(profile);
+    return status;
+}
+
 hdp_status hdpi_profile_read_json(hdp_profile **out, const char *text,
                                   size_t length)
 {
     hdp_status status = HDP_OK;
     json_t *document = NULL;
-    hdp_profile *profile = NULL;
-    size_t count;
 
     *out = NULL;
     HDPI_TRY(hdpi_json_load(&document, text, length, schema));
     const struct hdpi_json_at root = { .value = document };
-    const struct hdpi_json_at members = hdpi_json_member(&root, "members");
-    HDPI_TRY(hdpi_json_need_array(&members, 1, HDPI_JSON_RANKS_MAX, &count));
-    HDPI_TRY(hdpi_profile_new(&profile, (int32_t)count));
-    HDPI_TRY(read_profile(profile, &root));
-    *out = profile;
-    profile = NULL;
+    status = hdpi_profile_read_at(out, &root);
 out:
-    hdpi_profile_free(profile);
     json_decref(document);
     return status;
 }

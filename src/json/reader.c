@@ -122,13 +122,16 @@ static hdp_status parse_failed(const json_error_t *error, const char *copy,
                                what);
 }
 
-static hdp_status parse(json_t **out, const char *text, size_t length)
+hdp_status hdpi_json_parse(json_t **out, const char *text, size_t length)
 {
     char *copy;
     size_t copy_length;
     json_error_t error;
     hdp_status status = HDP_OK;
 
+    *out = NULL;
+    if (!text)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "text is NULL");
     HDPI_RETURN_IF(hdpi_json_scan(&copy, &copy_length, text, length));
     json_t *pair =
         json_loadb(copy, copy_length, JSON_REJECT_DUPLICATES, &error);
@@ -143,19 +146,19 @@ static hdp_status parse(json_t **out, const char *text, size_t length)
     return status;
 }
 
-static hdp_status check_envelope(const json_t *document, const char *schema)
+hdp_status hdpi_json_need_schema(const struct hdpi_json_at *document,
+                                 const char *schema)
 {
-    const struct hdpi_json_at root = { .value = document };
-    struct hdpi_json_at at = hdpi_json_member(&root, "schema");
+    struct hdpi_json_at at = hdpi_json_member(document, "schema");
     char expected[WORDS_ROOM];
 
-    HDPI_RETURN_IF(hdpi_json_need_object(&root));
+    HDPI_RETURN_IF(hdpi_json_need_object(document));
     if (!json_is_string(at.value) ||
         strcmp(json_string_value(at.value), schema) != 0) {
         snprintf(expected, sizeof expected, "\"%s\"", schema);
         return hdpi_json_refuse(&at, expected);
     }
-    at = hdpi_json_member(&root, "schema_version");
+    at = hdpi_json_member(document, "schema_version");
     if (!json_is_integer(at.value) || json_integer_value(at.value) < 1)
         return hdpi_json_refuse(&at, "an integer >= 1");
     if (json_integer_value(at.value) > HDPI_JSON_SCHEMA_VERSION) {
@@ -174,10 +177,9 @@ hdp_status hdpi_json_load(json_t **out, const char *text, size_t length,
     hdp_status status = HDP_OK;
 
     *out = NULL;
-    if (!text)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "text is NULL");
-    HDPI_TRY(parse(&document, text, length));
-    HDPI_TRY(check_envelope(document, schema));
+    HDPI_TRY(hdpi_json_parse(&document, text, length));
+    const struct hdpi_json_at root = { .value = document };
+    HDPI_TRY(hdpi_json_need_schema(&root, schema));
     *out = document;
     document = NULL;
 out:

@@ -27,6 +27,18 @@ struct hdpi_json_at {
 hdp_status hdpi_json_load(json_t **out, const char *text, size_t length,
                           const char *schema);
 
+/** The two halves of it, for a document of several schemas and for documents
+ *  inside another. */
+hdp_status hdpi_json_parse(json_t **out, const char *text, size_t length);
+hdp_status hdpi_json_need_schema(const struct hdpi_json_at *document,
+                                 const char *schema);
+
+/* The noun of an object in a document, its envelope not looked at. */
+hdp_status hdpi_topology_read_at(hdp_topology **out,
+                                 const struct hdpi_json_at *at);
+hdp_status hdpi_profile_read_at(hdp_profile **out,
+                                const struct hdpi_json_at *at);
+
 /** HDP_ERR_ARGUMENT "PATH: expected EXPECTED, got ..." for that value. */
 hdp_status hdpi_json_refuse(const struct hdpi_json_at *at,
                             const char *expected);

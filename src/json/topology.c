@@ -105,6 +105,11 @@ static void write_visibility(struct hdpi_json *json,
     hdpi_json_close(json);
 }
 
+static int is_known(const struct hdpi_topology_link *link)
+{
+    return link->kind != 0 || link->peer || link->bytes_per_second != 0;
+}
+
 static void write_links(struct hdpi_json *json, const hdp_topology *topology)
 {
     int32_t count = topology->links ? topology->info.device_count : 0;
@@ -114,11 +119,12 @@ static void write_links(struct hdpi_json *json, const hdp_topology *topology)
         for (int32_t to = 0; to < count; to++) {
             const struct hdpi_topology_link *link =
                 &topology->links[(size_t)from * (size_t)count + (size_t)to];
-            if (link->kind == 0 && link->bytes_per_second == 0)
+            if (!is_known(link))
                 continue;
             hdpi_json_open_object(json, NULL);
             hdpi_json_int(json, "from", from);
             hdpi_json_int(json, "to", to);
+            hdpi_json_bool(json, "peer", link->peer);
             hdpi_json_int(json, "kind", link->kind);
             hdpi_json_int(json, "bytes_per_second", link->bytes_per_second);
             hdpi_json_close(json);
@@ -141,12 +147,9 @@ static void write_notes(struct hdpi_json *json, const hdp_topology *topology)
     hdpi_json_close(json);
 }
 
-hdp_status hdpi_topology_write_json(char **out, const hdp_topology *topology)
+void hdpi_topology_put_json(struct hdpi_json *json,
+                            const hdp_topology *topology)
 {
-    struct hdpi_json *json;
-
-    *out = NULL;
-    HDPI_RETURN_IF(hdpi_json_new_document(&json, schema));
     hdpi_json_open_array(json, "devices");
     for (int32_t i = 0; i < topology->info.device_count; i++)
         write_device(json, &topology->devices[i]);
@@ -154,6 +157,15 @@ hdp_status hdpi_topology_write_json(char **out, const hdp_topology *topology)
     write_visibility(json, topology);
     write_links(json, topology);
     write_notes(json, topology);
+}
+
+hdp_status hdpi_topology_write_json(char **out, const hdp_topology *topology)
+{
+    struct hdpi_json *json;
+
+    *out = NULL;
+    HDPI_RETURN_IF(hdpi_json_new_document(&json, schema));
+    hdpi_topology_put_json(json, topology);
     return hdpi_json_end(json, out);
 }
 
@@ -368,11 +380,12 @@ static hdp_status read_link(hdp_topology *topology,
     HDPI_RETURN_IF(hdpi_json_take_int32(at, "to", 0, count - 1, &to));
     if (from < 0 || to < 0)
         return hdpi_json_complain(at, "from and to must be given");
+    HDPI_RETURN_IF(hdpi_json_take_bool(at, "peer", &value.peer));
     HDPI_RETURN_IF(hdpi_json_take_int32(at, "kind", 0, INT32_MAX, &value.kind));
     HDPI_RETURN_IF(hdpi_json_take_int(at, "bytes_per_second", 0, INT64_MAX,
                                       &value.bytes_per_second));
     link = &topology->links[(size_t)from * (size_t)count + (size_t)to];
-    if (link->kind != 0 || link->bytes_per_second != 0)
+    if (is_known(link))
         return hdpi_json_complain(at, "this link was given before");
     *link = value;
     return HDP_OK;
@@ -440,22 +453,34 @@ static hdp_status read_topology(hdp_topology *topology,
     return HDP_OK;
 }
 
+hdp_status hdpi_topology_read_at(hdp_topology **out,
+                                 const struct hdpi_json_at *at)
+{
+    hdp_status status = HDP_OK;
+    hdp_topology *topology = NULL;
+
+    *out = NULL;
+    HDPI_TRY(hdpi_json_need_object(at));
+    HDPI_TRY(hdpi_topology_new(&topology));
+    HDPI_TRY(read_topology(topology, at));
+    *out = topology;
+    topology = NULL;
+out:
+    hdpi_topology_free(topology);
+    return status;
+}
+
 hdp_status hdpi_topology_read_json(hdp_topology **out, const char *text,
                                    size_t length)
 {
     hdp_status status = HDP_OK;
     json_t *document = NULL;
-    hdp_topology *topology = NULL;
 
     *out = NULL;
     HDPI_TRY(hdpi_json_load(&document, text, length, schema));
     const struct hdpi_json_at root = { .value = document };
-    HDPI_TRY(hdpi_topology_new(&topology));
-    HDPI_TRY(read_topology(topology, &root));
-    *out = topology;
-    topology = NULL;
+    status = hdpi_topology_read_at(out, &root);
 out:
-    hdpi_topology_free(topology);
     json_decref(document);
     return status;
 }

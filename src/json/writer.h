@@ -8,6 +8,12 @@
 /** A builder whose document begins with the envelope of one schema. */
 hdp_status hdpi_json_new_document(struct hdpi_json **out, const char *schema);
 
+/* The members of a noun's document but for its envelope, into the object that
+ * is open. */
+void hdpi_topology_put_json(struct hdpi_json *json,
+                            const hdp_topology *topology);
+void hdpi_profile_put_json(struct hdpi_json *json, const hdp_profile *profile);
+
 /** Like hdpi_json_int(): key NULL inside an array. A double that is not finite
  *  is null; any other reads back as the same double. */
 void hdpi_json_real(struct hdpi_json *json, const char *key, double value);
