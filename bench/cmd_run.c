@@ -10,7 +10,7 @@ enum {
     DEFAULT_TOTAL = 4096,
     DEFAULT_STEPS = 20,
     DEFAULT_WARMUP = 3,
-    SIZES_MAX = 10
+    SIZES_MAX = 16
 };
 static const double least_efficiency = 0.90;
 
@@ -32,18 +32,22 @@ static void choose_defaults(struct bench *bench)
         options->rules[options->rule_count++] = usual[i];
 }
 
-/* Sizes to measure: the batch and its halves, down to a quarter of what an
- * equal share would be; below the least one a curve is flat. */
+/* Sizes to measure, downwards: the batch, four halves, then quarters to 1; a
+ * curve is flat below its least size, and a slow member's share is small. */
 static int32_t choose_sizes(const struct bench *bench, int64_t *out)
 {
-    int64_t total = bench->options.total, least = total / bench->members / 4;
-    int32_t count = 1;
+    int64_t down[SIZES_MAX], items = bench->options.total;
+    int32_t count = 0;
 
-    while (count < SIZES_MAX && total >> count >= least && total >> count > 0)
-        ++count;
+    for (; items > 0 && count < SIZES_MAX - 1; ++count) {
+        down[count] = items;
+        items /= count < 4 ? 2 : 4;
+    }
+    if (count > 0 && down[count - 1] > 1)
+        down[count++] = 1;
     for (int32_t i = 0; i < count; ++i)
-        out[i] = total >> (count - 1 - i);
-    return total > 0 ? count : 0;
+        out[i] = down[count - 1 - i];
+    return count;
 }
 
 static int profile_of_work(struct bench *bench, struct workload *workload,
