@@ -84,6 +84,9 @@ static double find(const struct hdpi_search *s, double guess, double *below_it)
 {
     enum { PATIENCE = 8 }; /* rounds of jumping before halving as well */
     double next = 0, best = upper_bound(s), at = guess;
+    /* nothing but whole blocks of single ranks: each instant brings one */
+    int simple =
+        s->last == HDPI_NO_LAST && s->only < 0 && !s->in->low && !s->in->pools;
 
     *below_it = -1;
     for (int round = 0; next < best; round++) {
@@ -96,9 +99,12 @@ static double find(const struct hdpi_search *s, double guess, double *below_it)
             at = below(best);
         hdpi_reach_by(s, at, &now);
         *below_it = at;
-        double missing = (double)(s->blocks - now.held);
+        double missing = now.held < 0 ? (double)s->blocks + 1
+                                      : (double)(s->blocks - now.held);
         if (missing > 0) {
             next = now.next;
+            if (missing < 1.5 && simple)
+                return next; /* somebody's next block is all that is missing */
             at += missing > 1.5 ? (missing - 1) / now.density : 0;
         } else {
             *below_it = -1;
