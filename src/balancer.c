@@ -180,6 +180,6 @@ hdp_status hdp_balancer_profile(hdp_profile **out, const hdp_balancer *balancer)
 
 void hdp_balancer_destroy(hdp_balancer *balancer)
 {
-    if (balancer && hdpi_object_release(&balancer->object, HDPI_BALANCER))
+    if (hdpi_object_release((struct hdpi_object *)balancer, HDPI_BALANCER))
         balancer_free(balancer);
 }

@@ -132,6 +132,6 @@ out:
 
 void hdp_context_destroy(hdp_context *context)
 {
-    if (context && hdpi_object_release(&context->object, HDPI_CONTEXT))
+    if (hdpi_object_release((struct hdpi_object *)context, HDPI_CONTEXT))
         context_free(context);
 }

@@ -237,6 +237,6 @@ hdp_status hdp_executor_profile(hdp_profile **out, const hdp_executor *executor)
 
 void hdp_executor_destroy(hdp_executor *executor)
 {
-    if (executor && hdpi_object_release(&executor->object, HDPI_EXECUTOR))
+    if (hdpi_object_release((struct hdpi_object *)executor, HDPI_EXECUTOR))
         executor_free(executor);
 }
