@@ -598,7 +598,7 @@ void hdp_group_destroy(hdp_group *group)
     hdp_error before;
 
     if (!group || hdpi_process_forked() ||
-        !hdpi_object_release(&group->object, HDPI_GROUP))
+        !hdpi_object_release((struct hdpi_object *)group, HDPI_GROUP))
         return;
     if (atomic_load(&group->done) != atomic_load(&group->accepted)) {
         before = *hdpi_error();
