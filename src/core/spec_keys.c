@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "core/spec_events.h"
 #include "core/spec_keys.h"
 #include "core/units.h"
 
@@ -98,12 +99,6 @@ static const struct dtype {
 
 enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 
-static const char *const hooks[HDPI_HOOK_COUNT] = {
-    [HDPI_HOOK_ALLOC] = "alloc",   [HDPI_HOOK_COPY] = "copy",
-    [HDPI_HOOK_LAUNCH] = "launch", [HDPI_HOOK_WAIT] = "wait",
-    [HDPI_HOOK_REDUCE] = "reduce",
-};
-
 /* ---- reading ------------------------------------------------------------- */
 
 static int same(const struct hdpi_text *value, const char *word)
@@ -179,79 +174,6 @@ static hdp_status read_word(char *out, const struct hdpi_text *value,
     return HDP_OK;
 }
 
-static hdp_status read_fault(struct hdpi_ask *ask,
-                             const struct hdpi_text *value)
-{
-    struct hdpi_text rest = *value;
-    struct hdpi_fault fault = { .hook = HDPI_HOOK_COUNT };
-    while (rest.at < rest.length && rest.text[rest.at] != ':')
-        rest.at++;
-    struct hdpi_text hook = { value->text, rest.at, value->at };
-    for (int32_t i = 0; i < HDPI_HOOK_COUNT; i++)
-        if (same(&hook, hooks[i]))
-            fault.hook = i;
-    rest.at += rest.at < rest.length;
-    if (fault.hook == HDPI_HOOK_COUNT || !hdpi_text_int(&rest, &fault.nth) ||
-        fault.nth < 1)
-        return refuse_value(value, "fail is alloc, copy, launch, wait or "
-                                   "reduce, then :N or :N- (N from 1)");
-    fault.lasting = rest.at < rest.length && rest.text[rest.at] == '-';
-    rest.at += (size_t)fault.lasting;
-    if (rest.at != rest.length)
-        return refuse_value(&rest, "after :N only - can follow");
-    if (ask->fault_count == HDPI_FAULT_MAX)
-        return hdpi_spec_refuse(value->text, value->at, value->length,
-                                "more than %d faults on one device",
-                                HDPI_FAULT_MAX);
-    ask->faults[ask->fault_count++] = fault;
-    return HDP_OK;
-}
-
-/* The part of a value before the '@', which is left to `rest`. */
-static struct hdpi_text cut_at(struct hdpi_text *rest)
-{
-    struct hdpi_text part = *rest;
-    while (rest->at < rest->length && rest->text[rest->at] != '@')
-        rest->at++;
-    part.length = rest->at;
-    rest->at += rest->at < rest->length;
-    return part;
-}
-
-/* 2x@100; as written, each of a later launch than the one before it. */
-static hdp_status read_slow(struct hdpi_ask *ask, const struct hdpi_text *value)
-{
-    struct hdpi_text rest = *value, part = cut_at(&rest);
-    struct hdpi_slow slow;
-    if (!hdpi_text_double(&part, &slow.factor) || part.at + 1 != part.length ||
-        part.text[part.at] != 'x' || slow.factor < 1e-3 || slow.factor > 1e6 ||
-        !hdpi_text_int(&rest, &slow.nth) || rest.at != rest.length ||
-        slow.nth < 1)
-        return refuse_value(value, "slow is Fx@N: from launch N (from 1) on F "
-                                   "times the time, 0.001 to 1000000");
-    if (ask->slow_count == HDPI_SLOW_MAX)
-        return hdpi_spec_refuse(value->text, value->at, value->length,
-                                "more than %d changes of speed on one device",
-                                HDPI_SLOW_MAX);
-    if (ask->slow_count > 0 && slow.nth <= ask->slows[ask->slow_count - 1].nth)
-        return refuse_value(value, "comes no later than the slow before it");
-    ask->slows[ask->slow_count++] = slow;
-    return HDP_OK;
-}
-
-/* 20%@1s: a fifth less time at first, nothing less from one second on. */
-static hdp_status read_ramp(struct hdpi_ask *ask, const struct hdpi_text *value)
-{
-    struct hdpi_text rest = *value, part = cut_at(&rest);
-    if (!hdpi_read_percent(&ask->ramp, &part) || ask->ramp <= 0 ||
-        ask->ramp > 0.99 || !hdpi_read_duration(&ask->ramp_ns, &rest) ||
-        ask->ramp_ns <= 0)
-        return refuse_value(value, "ramp is P%@D: above 0% to 99% less time "
-                                   "at first, falling to nothing within a "
-                                   "duration above 0");
-    return HDP_OK;
-}
-
 static hdp_status read_real(double *out, const struct hdpi_text *value,
                             const struct key *key)
 {
@@ -305,11 +227,11 @@ static hdp_status read_value(struct hdpi_ask *ask, const struct key *key,
     case WORD:
         return read_word((char *)field, value, key);
     case RAMP:
-        return read_ramp(ask, value);
+        return hdpi_spec_read_ramp(ask, value);
     case SLOW:
-        return read_slow(ask, value);
+        return hdpi_spec_read_slow(ask, value);
     case FAULT:
-        return read_fault(ask, value);
+        return hdpi_spec_read_fault(ask, value);
     }
     return hdpi_fail(HDP_ERR_INTERNAL, "key %s has no type", key->name);
 }
@@ -385,39 +307,26 @@ static void put_int(struct line *line, int64_t value)
     put(line, text);
 }
 
-static void put_faults(struct line *line, const struct hdpi_ask *ask)
+/* One of the keys that may stand several times. */
+static void put_event(struct line *line, const char *key, const char *value)
 {
-    for (int32_t i = 0; i < ask->fault_count; i++) {
-        size_t before = line->used;
-        put(line, "/fail=");
-        put(line, hooks[ask->faults[i].hook]);
-        put(line, ":");
-        put_int(line, ask->faults[i].nth);
-        put(line, ask->faults[i].lasting ? "-" : "");
-        settle(line, before);
-    }
+    size_t before = line->used;
+    put(line, key);
+    put(line, value);
+    settle(line, before);
 }
 
-static void put_slows(struct line *line, const struct hdpi_ask *ask)
+static void put_events(struct line *line, const struct hdpi_ask *ask)
 {
+    char value[HDPI_SPEC_EVENT_MAX];
     for (int32_t i = 0; i < ask->slow_count; i++) {
-        char factor[HDPI_TEXT_DOUBLE_MAX];
-        size_t before = line->used;
-        hdpi_text_write_double(factor, ask->slows[i].factor);
-        put(line, "/slow=");
-        put(line, factor);
-        put(line, "x@");
-        put_int(line, ask->slows[i].nth);
-        settle(line, before);
+        hdpi_spec_write_slow(value, &ask->slows[i]);
+        put_event(line, "/slow=", value);
     }
-}
-
-static void write_ramp(char *out, const struct hdpi_ask *ask)
-{
-    hdpi_write_percent(out, ask->ramp);
-    size_t used = strlen(out);
-    out[used++] = '@';
-    hdpi_write_duration(out + used, ask->ramp_ns);
+    for (int32_t i = 0; i < ask->fault_count; i++) {
+        hdpi_spec_write_fault(value, &ask->faults[i]);
+        put_event(line, "/fail=", value);
+    }
 }
 
 static const char *dtype_name(int32_t value)
@@ -470,7 +379,7 @@ static int read_field(int64_t *whole, double *real, const struct hdpi_ask *ask,
 static void put_key(struct line *line, const struct hdpi_ask *ask,
                     const struct key *key)
 {
-    char text[2 * HDPI_UNITS_TEXT_MAX + 1] = "";
+    char text[HDPI_SPEC_EVENT_MAX] = "";
     size_t before = line->used;
     int64_t whole;
     double real;
@@ -493,7 +402,7 @@ static void put_key(struct line *line, const struct hdpi_ask *ask,
     else if (key->type == RATE)
         hdpi_write_rate(text, real);
     else if (key->type == RAMP)
-        write_ramp(text, ask);
+        hdpi_spec_write_ramp(text, ask);
     else
         hdpi_write_percent(text, real);
     put(line, text);
@@ -516,8 +425,6 @@ void hdpi_spec_write(char *out, size_t capacity, const struct hdpi_ask *ask)
         put_int(&line, ask->logical_id);
     for (int32_t i = 0; i < KEY_COUNT; i++)
         put_key(&line, ask, &keys[i]);
-    if (ask->kind == HDP_SIM) {
-        put_slows(&line, ask);
-        put_faults(&line, ask);
-    }
+    if (ask->kind == HDP_SIM)
+        put_events(&line, ask);
 }

@@ -9,7 +9,7 @@ static const char schema[] = "hdp.machine";
 static const char topology_schema[] = "hdp.topology";
 static const char profile_schema[] = "hdp.profile";
 
-enum { KEYS_ROOM = 1024 };
+enum { KEYS_ROOM = 2048 };
 
 /* ---- writing ------------------------------------------------------------- */
 

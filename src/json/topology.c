@@ -11,7 +11,7 @@
 
 static const char schema[] = "hdp.topology";
 
-enum { SPEC_ROOM = 1024, NOTE_ROOM = 1024, MASK_MAX = 4096 };
+enum { SPEC_ROOM = 2048, NOTE_ROOM = 1024, MASK_MAX = 4096 };
 
 /* ---- writing ------------------------------------------------------------- */
 

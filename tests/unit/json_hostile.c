@@ -63,11 +63,23 @@ static hdp_status read_report(const char *text, size_t length)
     return status;
 }
 
+static hdp_status read_machine(const char *text, size_t length)
+{
+    struct hdpi_machine *machine;
+    hdp_status status = hdpi_machine_read_json(&machine, text, length);
+    assert_int_equal(status == HDP_OK, machine != NULL);
+    if (machine)
+        assert_true(hdpi_machine_is_valid(machine));
+    hdpi_machine_free(machine);
+    return status;
+}
+
 static const struct noun nouns[] = {
     { "topology", TOPOLOGY_SAMPLE, read_topology },
     { "profile", PROFILE_SAMPLE, read_profile },
     { "plan", PLAN_SAMPLE, read_plan },
     { "report", REPORT_SAMPLE, read_report },
+    { "machine", MACHINE_SAMPLE, read_machine },
 };
 
 enum { NOUNS = sizeof nouns / sizeof *nouns };
@@ -210,11 +222,12 @@ static void *read_deep(void *argument)
     static const char begin[] = "{\"schema\":\"hdp.plan\",\"x\":";
     hdp_status *out = argument;
     char *text = deep(begin, '[', LEVELS);
-    *out = read_plan(text, strlen(text));
-    if (*out == HDP_ERR_ARGUMENT &&
-        strcmp(hdp_last_error(),
-               "line 1 column 57: more than 32 levels of nesting") != 0)
-        *out = HDP_ERR_INTERNAL;
+    *out = HDP_ERR_ARGUMENT;
+    for (size_t i = 0; i < NOUNS; i++)
+        if (nouns[i].read(text, strlen(text)) != HDP_ERR_ARGUMENT ||
+            strcmp(hdp_last_error(),
+                   "line 1 column 57: more than 32 levels of nesting") != 0)
+            *out = HDP_ERR_INTERNAL;
     free(text);
     for (size_t i = 0; i < NOUNS && *out == HDP_ERR_ARGUMENT; i++)
         if (nouns[i].read(nouns[i].sample, strlen(nouns[i].sample)) != HDP_OK)

@@ -171,6 +171,19 @@ static void draw_ask(struct hdpi_ask *ask, const hdp_device *info)
         ask->link_bytes_per_second = draw(0, 1) ? draw(1, 1000000) : 0;
         strcpy(ask->uuid, draw(0, 1) ? "SIM-a_b.0" : "");
         draw_faults(ask);
+        ask->sms = draw(0, 100);
+        ask->compute = draw(0, HDP_F64);
+        ask->display = draw(0, 1);
+        ask->drift = draw(0, 1) ? 0 : draw(1, 100) / 128.0;
+        ask->ramp = draw(0, 1) ? 0 : draw(1, 100) / 128.0;
+        ask->ramp_ns = ask->ramp > 0 ? draw_real() : 0;
+        ask->given_newshape = draw(0, 1);
+        ask->newshape_ns = ask->given_newshape ? draw_real() : 0;
+        ask->slow_count = draw(0, HDPI_SLOW_MAX);
+        for (int32_t i = 0; i < ask->slow_count; i++)
+            ask->slows[i] =
+                (struct hdpi_slow){ .factor = draw(1, 999) / 64.0,
+                                    .nth = 1000 * i + draw(1, 1000) };
     }
 }
 
@@ -246,6 +259,7 @@ static hdp_topology *draw_topology(void)
     for (size_t i = 0; topology->links && i < pairs; i++)
         if (i == 0 || draw(0, 1)) {
             topology->links[i].kind = draw(0, 5);
+            topology->links[i].peer = draw(0, 1);
             topology->links[i].bytes_per_second = 1 + draw_wide() / 2;
         }
     for (int32_t i = draw(0, 2); i > 0; i--)

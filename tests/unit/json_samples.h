@@ -69,4 +69,30 @@
     "\"piece\":0,\"start_ns\":-5,\"end_ns\":2800000},"                         \
     "{\"rank\":1,\"lane\":\"reduce\",\"phase\":\"wait\",\"piece\":1,"          \
     "\"start_ns\":1,\"end_ns\":1}]}"
+
+/* Keys in another order than the devices, and none: by place. */
+#define MACHINE_SAMPLE                                                         \
+    "{\"schema\":\"hdp.machine\",\"schema_version\":1,\"name\":\"pair\","      \
+    "\"text\":\"two cards, by "                                                \
+    "hand\",\"topology\":{\"schema\":\"hdp.topology\","                        \
+    "\"schema_version\":1,\"devices\":[{\"spec\":\"cuda:0\",\"backend\":"      \
+    "\"cuda\","                                                                \
+    "\"logical_id\":0,\"uuid\":\"GPU-a\",\"name\":\"a card\",\"sms\":82,"      \
+    "\"memory_bytes\":24000000000,\"compute_major\":8,\"compute_minor\":6,"    \
+    "\"runnable\":true,\"display\":true,\"native_dtypes\":[\"f32\",\"bf16\"]," \
+    "\"slow_dtypes\":[\"f64\"]},{\"spec\":\"cuda:1\",\"backend\":\"cuda\","    \
+    "\"logical_id\":1,\"uuid\":\"GPU-b\",\"name\":\"an old "                   \
+    "card\",\"runnable\":true,"                                                \
+    "\"native_dtypes\":[\"f32\"]}],\"links\":[{\"from\":0,\"to\":1,\"peer\":"  \
+    "true,"                                                                    \
+    "\"kind\":0,\"bytes_per_second\":6000000000}]},\"profiles\":[{"            \
+    "\"schema\":\"hdp.profile\",\"schema_version\":1,\"members\":["            \
+    "{\"key\":\"GPU-b\",\"dtype\":\"f32\",\"fixed_ns\":1000,\"item_ns\":250."  \
+    "5,"                                                                       \
+    "\"in_bytes_per_second\":3000000000},{\"key\":\"GPU-a\","                  \
+    "\"points\":[[1,500.25],[192,32600],[256,26000]]}]},"                      \
+    "{\"dtype\":\"bf16\",\"members\":[{\"item_ns\":10},{\"lacks_dtype\":true}" \
+    "]}],"                                                                     \
+    "\"faults\":[{\"device\":1,\"keys\":\"noise=2%/slow=2x@100/"               \
+    "fail=alloc:3\"}]}"
 #endif

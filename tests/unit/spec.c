@@ -55,6 +55,18 @@ static const struct {
     { "sim:0/uuid=GPU-aa11/name=RTX_3090(x4)",
       "sim:0/uuid=GPU-aa11/name=RTX_3090(x4)@4" },
     { "sim:3/seed=42/noise=0.5%", "sim:3/noise=0.5%/seed=42@4" },
+    { "sim:0/compute=f32/sms=82/display=1",
+      "sim:0/sms=82/compute=f32/display=1@4" },
+    { "sim:0/display=0", "sim:0@4" },
+    { "sim:0/sms=8+sim:1/sms=8", "sim:0/sms=8@4 sim:1/sms=8@16" },
+    { "sim:0/drift=3%/noise=1%", "sim:0/noise=1%/drift=3%@4" },
+    { "sim:0/ramp=20%@1s", "sim:0/ramp=20%@1s@4" },
+    { "sim:0/ramp=12.5%@1500ms", "sim:0/ramp=12.5%@1.5s@4" },
+    { "sim:0/newshape=300ms", "sim:0/newshape=0.3s@4" },
+    { "sim:0/newshape=0s", "sim:0/newshape=0s@4" },
+    { "sim:0/slow=2x@100", "sim:0/slow=2x@100@4" },
+    { "sim:0/fail=wait:1/slow=2x@100/slow=1x@200/slow=1.5x@201",
+      "sim:0/slow=2x@100/slow=1x@200/slow=1.5x@201/fail=wait:1@4" },
     { "sim:0/mem=1.5GiB", "sim:0/mem=1536MiB@4" },
     { "sim:0/mem=0.8GB", "sim:0/mem=800MB@4" },
     { "sim:0/mem=9223372036854775807B", "sim:0/mem=9223372036854775807B@4" },
@@ -214,6 +226,31 @@ static const struct {
     { "sim:0/fail=:1", ":1", 12, "fail is" },
     { "sim:0/fail=alloc:1-2", "2", 20, "only - can follow" },
     { "sim:0/fail=alloc:1x", "x", 19, "only - can follow" },
+    { "sim:0/display=2", "2", 15, "from 0 to 1" },
+    { "sim:0/sms=0", "0", 11, "from 1 to 65536" },
+    { "sim:0/sms=8+sim:0/sms=16", "0", 17, "names already" },
+    { "sim:0/compute=f8", "f8", 15, "one of f32" },
+    { "sim:0/drift=3", "3", 13, "drift is 0% to 100%" },
+    { "sim:0/drift=3%/s", "s", 16, "no such key" },
+    { "sim:0/drift=101%", "101%", 13, "drift is 0% to 100%" },
+    { "sim:0/ramp=20%", "20%", 12, "ramp is P%@D" },
+    { "sim:0/ramp=20@1s", "20@1s", 12, "ramp is P%@D" },
+    { "sim:0/ramp=0%@1s", "0%@1s", 12, "ramp is P%@D" },
+    { "sim:0/ramp=100%@1s", "100%@1s", 12, "ramp is P%@D" },
+    { "sim:0/ramp=20%@0s", "20%@0s", 12, "ramp is P%@D" },
+    { "sim:0/ramp=20%@1s@2s", "20%@1s@2s", 12, "ramp is P%@D" },
+    { "sim:0/ramp=2%@1s/ramp=2%@1s", "ramp=2%@1s", 18, "given twice" },
+    { "sim:0/newshape=300", "300", 16, "duration" },
+    { "sim:0/slow=2@100", "2@100", 12, "slow is Fx@N" },
+    { "sim:0/slow=2x", "2x", 12, "slow is Fx@N" },
+    { "sim:0/slow=x@1", "x@1", 12, "slow is Fx@N" },
+    { "sim:0/slow=2xx@1", "2xx@1", 12, "slow is Fx@N" },
+    { "sim:0/slow=2x@0", "2x@0", 12, "slow is Fx@N" },
+    { "sim:0/slow=2x@1s", "2x@1s", 12, "slow is Fx@N" },
+    { "sim:0/slow=0x@1", "0x@1", 12, "0.001 to 1000000" },
+    { "sim:0/slow=1e7x@1", "1e7x@1", 12, "0.001 to 1000000" },
+    { "sim:0/slow=2x@9/slow=3x@9", "3x@9", 22, "no later than the slow" },
+    { "cuda:0/slow=2x@1", "slow", 8, "cuda has no such key" },
     { "auto+host:0", "auto", 1, "stands alone" },
     { "host:0;auto", "auto", 8, "stands alone" },
     { "host:0+@desk", "@desk", 8, "stands alone" },
@@ -297,6 +334,12 @@ static void the_most_of_everything(void **state)
     assert_int_equal(hdpi_spec_parse(&spec, text), HDP_ERR_ARGUMENT);
     assert_non_null(strstr(hdp_last_error(), "more than 8 faults"));
     hdpi_spec_finish(&spec);
+    strcpy(text, "sim:0");
+    for (int i = 1; i <= HDPI_SLOW_MAX + 1; i++)
+        snprintf(text + strlen(text), 16, "/slow=2x@%d", i);
+    assert_int_equal(hdpi_spec_parse(&spec, text), HDP_ERR_ARGUMENT);
+    assert_non_null(strstr(hdp_last_error(), "more than 8 changes of speed"));
+    hdpi_spec_finish(&spec);
     snprintf(text, sizeof text, "sim:0/name=%0127d/uuid=%063d", 1, 2);
     assert_int_equal(hdpi_spec_parse(&spec, text), HDP_OK);
     assert_int_equal(strlen(spec.asks[0].name), 127);
@@ -337,6 +380,20 @@ static void fields(void **state)
     assert_int_equal(ask->faults[0].hook, HDPI_HOOK_WAIT);
     assert_int_equal(ask->faults[0].nth, 6);
     assert_int_equal(ask->faults[0].lasting, 1);
+    hdpi_spec_finish(&spec);
+    assert_int_equal(hdpi_spec_parse(&spec, "sim:0/sms=82/compute=f32/display=1"
+                                            "/drift=3%/ramp=20%@2s/newshape=1ms"
+                                            "/slow=2x@100/slow=0.5x@200"),
+                     HDP_OK);
+    ask = &spec.asks[0];
+    assert_int_equal(ask->sms, 82);
+    assert_int_equal(ask->compute, HDP_F32);
+    assert_int_equal(ask->display, 1);
+    assert_true(ask->drift == 0.03);
+    assert_true(ask->ramp == 0.2 && ask->ramp_ns == 2e9);
+    assert_true(ask->newshape_ns == 1e6 && ask->given_newshape == 1);
+    assert_int_equal(ask->slow_count, 2);
+    assert_true(ask->slows[1].factor == 0.5 && ask->slows[1].nth == 200);
     hdpi_spec_finish(&spec);
     assert_int_equal(hdpi_spec_parse(&spec, "cuda:3/sms=48/compute=bf16"),
                      HDP_OK);

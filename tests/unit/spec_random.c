@@ -75,6 +75,20 @@ static void random_sim(struct hdpi_ask *ask)
     }
     random_word(ask->uuid, sizeof ask->uuid);
     random_word(ask->name, sizeof ask->name);
+    ask->sms = (int32_t)below(133);
+    ask->compute = (int32_t)below(6);
+    ask->display = (int32_t)below(2);
+    ask->drift = below(2) ? random_real(1) : 0;
+    ask->ramp = below(2) ? random_real(0.99) : 0;
+    ask->ramp_ns = ask->ramp > 0 ? 1 + random_real(1e18) : 0;
+    ask->given_newshape = (int32_t)below(2);
+    ask->newshape_ns = ask->given_newshape ? random_real(9e18) : 0;
+    ask->slow_count = (int32_t)below(HDPI_SLOW_MAX + 1);
+    for (int32_t i = 0; i < ask->slow_count; i++) {
+        ask->slows[i].factor = 1e-3 + random_real(9e5);
+        ask->slows[i].nth =
+            (i > 0 ? ask->slows[i - 1].nth : 0) + (random_size() >> 5) + 1;
+    }
 }
 
 static struct hdpi_ask random_ask(void)
@@ -105,18 +119,25 @@ static struct hdpi_ask random_ask(void)
 
 static int same_ask(const struct hdpi_ask *a, const struct hdpi_ask *b)
 {
-    int same = a->kind == b->kind && a->logical_id == b->logical_id &&
-               a->all == b->all && strcmp(a->uuid, b->uuid) == 0 &&
-               strcmp(a->name, b->name) == 0 && a->threads == b->threads &&
-               a->duty_percent == b->duty_percent && a->sms == b->sms &&
-               a->compute == b->compute && a->memory_bytes == b->memory_bytes &&
-               a->margin_bytes == b->margin_bytes &&
-               a->fixed_ns == b->fixed_ns && a->item_ns == b->item_ns &&
-               a->link_bytes_per_second == b->link_bytes_per_second &&
-               a->noise == b->noise && a->seed == b->seed &&
-               a->given_fixed == b->given_fixed &&
-               a->given_item == b->given_item &&
-               a->fault_count == b->fault_count;
+    int same =
+        a->kind == b->kind && a->logical_id == b->logical_id &&
+        a->all == b->all && strcmp(a->uuid, b->uuid) == 0 &&
+        strcmp(a->name, b->name) == 0 && a->threads == b->threads &&
+        a->duty_percent == b->duty_percent && a->sms == b->sms &&
+        a->compute == b->compute && a->memory_bytes == b->memory_bytes &&
+        a->margin_bytes == b->margin_bytes && a->fixed_ns == b->fixed_ns &&
+        a->item_ns == b->item_ns &&
+        a->link_bytes_per_second == b->link_bytes_per_second &&
+        a->noise == b->noise && a->seed == b->seed &&
+        a->given_fixed == b->given_fixed && a->given_item == b->given_item &&
+        a->display == b->display && a->drift == b->drift &&
+        a->ramp == b->ramp && a->ramp_ns == b->ramp_ns &&
+        a->given_newshape == b->given_newshape &&
+        a->newshape_ns == b->newshape_ns && a->slow_count == b->slow_count &&
+        a->fault_count == b->fault_count;
+    for (int32_t i = 0; same && i < a->slow_count; i++)
+        same = a->slows[i].factor == b->slows[i].factor &&
+               a->slows[i].nth == b->slows[i].nth;
     for (int32_t i = 0; same && i < a->fault_count; i++)
         same = a->faults[i].hook == b->faults[i].hook &&
                a->faults[i].nth == b->faults[i].nth &&
@@ -131,7 +152,7 @@ static void what_is_written_reads_back(void **state)
     for (int round = 0; round < ASKS; round++) {
         struct hdpi_ask ask = random_ask();
         struct hdpi_spec spec = { 0 };
-        char text[1024];
+        char text[2048];
         hdpi_spec_write(text, sizeof text, &ask);
         if (hdpi_spec_parse(&spec, text) != HDP_OK)
             fail_msg("round %d, \"%s\": expected success, got \"%s\"", round,
@@ -155,6 +176,8 @@ static const char *const seeds[] = {
     ("sim:0/fixed=500us/item=10us/mem=80GiB+sim:1/fixed=1.5ms/item=50us"
      "/link=0.8GB/noise=3%/fail=alloc:3-"),
     "sim:7/uuid=GPU-1/name=RTX_3090/seed=42/fail=reduce:1/fail=wait:9",
+    ("sim:4/drift=3%/ramp=20%@1s/newshape=300ms/slow=2x@100/slow=1x@200"
+     "/sms=82/compute=f32/display=1"),
     "sim:0-40",
     "auto",
     "@desk",
@@ -164,7 +187,7 @@ static const char *const seeds[] = {
 static void mutate(char *text, size_t *length)
 {
     static const char alphabet[] =
-        "0123456789-,;+/=:.%@ \n\"\\eGPUMIcudahostsimallnsf\x01\x7f\xc3\xff";
+        "0123456789-,;+/=:.%@x \n\"\\eGPUMIcudahostsimallnsf\x01\x7f\xc3\xff";
     size_t at = *length ? below(*length) : 0;
     char random = alphabet[below(sizeof alphabet - 1)];
     switch (below(5)) {
@@ -211,7 +234,7 @@ static void check_taken(int round, const char *text,
     for (int32_t i = 0; i<spec->count; i += spec->count> 9 ? 500 : 1) {
         const struct hdpi_ask *ask = &spec->asks[i];
         struct hdpi_spec again = { 0 };
-        char written[1024];
+        char written[2048];
         hdpi_spec_write(written, sizeof written, ask);
         if (hdpi_spec_parse(&again, written) != HDP_OK || again.count != 1 ||
             !same_ask(ask, &again.asks[0]))
