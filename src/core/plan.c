@@ -323,6 +323,8 @@ static int is_memory_full(const struct split *split, int32_t i, int64_t items)
         return 0;
     int64_t left =
         hdpi_limits_left(limits, in->pools[i].lead, split->plan->items);
+    if (left == INT64_MAX)
+        return 0;
     if (items == 0)
         left -= in->fixed_bytes;
     return left / in->item_bytes < more || left < 0;

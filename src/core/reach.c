@@ -82,6 +82,8 @@ int64_t hdpi_quota(const struct hdpi_search *s, int32_t lead, int32_t replicas,
 
     if (s->only >= 0)
         return replicas <= s->replicas ? INT64_MAX : -1;
+    if (bytes == INT64_MAX) /* no limit, whatever an item takes */
+        return bytes;
     if (bytes < 0 ||
         (in->fixed_bytes > 0 && bytes / in->fixed_bytes < replicas))
         return -1;

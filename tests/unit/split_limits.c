@@ -170,6 +170,29 @@ static void test_shared_memory(void **state)
 
 /* ---- why ------------------------------------------------------------------ */
 
+/* A device whose memory is not known holds any number of items, also of such
+ * that more of them than 2^63 bytes hold are wanted. */
+static void test_unknown_memory(void **state)
+{
+    (void)state;
+    hdp_profile *profile = partitions(2, 0);
+    hdp_split_options options = splits_options(HDP_RULE_FINISH);
+    hdp_plan_info info;
+
+    options.item_bytes = INT64_C(1) << 53;
+    options.fixed_bytes = INT64_C(1) << 58;
+    splits_expect(profile, 2100, &options, (int64_t[]){ 1100, 1000 }, 2);
+    options.quantum = INT64_C(1) << 50;
+    splits_expect(profile, 2100, &options, (int64_t[]){ 2100, 0 }, 2);
+    options.quantum = 1;
+    options.max_items = (const int64_t[]){ 1500, -1 };
+    hdp_plan *plan = splits_plan(&info, profile, 2100, &options);
+    assert_int_equal(info.bound_by[0], HDP_BOUND_SPEED);
+    assert_int_equal(info.bound_by[1], HDP_BOUND_SPEED);
+    hdp_plan_destroy(plan);
+    hdp_profile_destroy(profile);
+}
+
 static void test_reasons(void **state)
 {
     (void)state;
@@ -283,9 +306,13 @@ static void test_rates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_capacity), cmocka_unit_test(test_minimum),
-        cmocka_unit_test(test_keep_all), cmocka_unit_test(test_shared_memory),
-        cmocka_unit_test(test_reasons),  cmocka_unit_test(test_dtype),
+        cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_minimum),
+        cmocka_unit_test(test_keep_all),
+        cmocka_unit_test(test_shared_memory),
+        cmocka_unit_test(test_unknown_memory),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_dtype),
         cmocka_unit_test(test_rates),
     };
     return cmocka_run_group_tests_name("limits of splits", tests, NULL, NULL);
