@@ -42,6 +42,7 @@ static hdp_status sample(struct hdpi_sampler *own, int64_t items,
 {
     const struct hdpi_sampling *whole = own->whole;
 
+    HDPI_RETURN_IF(hdpi_group_well(whole->group));
     if (whole->work)
         HDPI_RETURN_IF(
             hdpi_member_probe_work(own->member, whole->work, items, out_ns));
@@ -313,7 +314,7 @@ static hdp_status pass_gate(struct hdpi_sampling *whole)
         if (atomic_load(&whole->arrived) == group->member_count)
             break;
         if (atomic_load(&group->lost))
-            return hdpi_group_check(group);
+            return hdpi_group_well(group);
         (void)hdpi_park_wait(&whole->gate, seen, &group->patience,
                              hdpi_deadline_ns(LOOK_AGAIN_NS));
     }
