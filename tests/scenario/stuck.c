@@ -247,6 +247,95 @@ static void never_returns_with_two_in_flight(void **state)
     }
 }
 
+/* CALLER: the thread that makes the step is the one that is stuck. Whoever else
+ * waits is told in time; so is that thread, once its function returns. */
+struct driver {
+    struct scene *scene;
+    struct stuck *stuck;
+    hdp_status status;
+};
+
+static void *run_stuck(void *arg)
+{
+    struct driver *driver = arg;
+
+    driver->status = hdp_run(NULL, driver->scene->group, driver->scene->plan,
+                             &driver->stuck->job.work);
+    return NULL;
+}
+
+static void never_returns_to_its_caller(void **state)
+{
+    int i;
+
+    (void)state;
+    for (i = 0; i < 2; ++i) {
+        struct scene scene;
+        struct stuck stuck;
+        struct driver driver = { &scene, &stuck, HDP_OK };
+        hdp_group_options options = { .size = sizeof options,
+                                      .threads = HDP_THREADS_CALLER };
+        hdp_error error = { .size = sizeof error };
+        pthread_t thread;
+        stuck_open(&stuck, 1, 0);
+        scene_open(&scene, specs[i], shares, MEMBERS, &options);
+        expect_number(0, pthread_create(&thread, NULL, run_stuck, &driver),
+                      "pthread_create");
+        gate_await(&stuck.gate, &stuck.gate.came, 1);
+        expect_status(HDP_ERR_TIMEOUT, hdp_group_wait(NULL, scene.group, 1));
+        expect_lost(&scene, &stuck);
+        expect_status(HDP_ERR_TIMEOUT, hdp_group_abort(scene.group));
+        gate_open(&stuck.gate);
+        expect_number(0, pthread_join(thread, NULL), "pthread_join");
+        expect_number(HDP_ERR_TIMEOUT, driver.status, "the stuck thread's run");
+        expect_ok(hdp_group_abort(scene.group));
+        expect_status(HDP_ERR_TIMEOUT, hdp_group_health(&error, scene.group));
+        scene_close(&scene);
+    }
+}
+
+/* A function that never returns from its calibration. */
+static int32_t stand_still_in_a_probe(const hdp_shard *shard, void *user)
+{
+    struct stuck *stuck = user;
+
+    if (shard->member == stuck->member) {
+        gate_pass(&stuck->gate);
+        gate_pass(&stuck->end);
+    }
+    return 0;
+}
+
+static void never_returns_from_a_probe(void **state)
+{
+    int i, threads = count_threads();
+
+    (void)state;
+    for (i = 0; i < 4; ++i) {
+        struct scene scene;
+        struct stuck stuck;
+        hdp_group_options options = { .size = sizeof options,
+                                      .timeout_ns = DEADLINE_NS };
+        hdp_calibrate_options probe = { .size = sizeof probe,
+                                        .probe = HDP_PROBE_WORK };
+        hdp_profile *profile = NULL;
+        stuck_open(&stuck, 1, 0);
+        stuck.job.work.host = stand_still_in_a_probe;
+        probe.work = &stuck.job.work;
+        stuck.job.work.input_count = stuck.job.work.output_count = 0;
+        scene_open(&scene, specs[i % 2], shares, MEMBERS, &options);
+        expect_status(HDP_ERR_TIMEOUT,
+                      hdp_calibrate(&profile, scene.group, &probe));
+        expect_number(0, profile != NULL, "a profile");
+        if (i < 2)
+            leave_by_destroy(&scene, &stuck);
+        gate_open(&stuck.gate);
+        if (i >= 2)
+            scene_close(&scene);
+        await_threads(threads);
+    }
+}
+
 /* The group's own deadline, when the work brings none. */
 static void the_groups_deadline(void **state)
 {
@@ -349,6 +438,8 @@ int main(void)
         cmocka_unit_test(never_returns_then_abort),
         cmocka_unit_test(never_returns_then_destroy),
         cmocka_unit_test(never_returns_with_two_in_flight),
+        cmocka_unit_test(never_returns_to_its_caller),
+        cmocka_unit_test(never_returns_from_a_probe),
         cmocka_unit_test(the_groups_deadline),
         cmocka_unit_test(abort_wakes_who_waits),
         cmocka_unit_test(patience_is_no_deadline),
