@@ -317,14 +317,17 @@ int64_t hdpi_limits_memory(const struct hdpi_limits *limits,
 
 /* ---- keep_all ------------------------------------------------------------ */
 
-/* 1 when this rank may be asked to have a block: it fits beside the minimums
- * already set on its device. */
-static int can_keep(struct hdpi_limits *out, int32_t i)
+/* 1 when this rank may be asked to have a block: its ratio is not 0, and it
+ * fits beside the minimums already set on its device. */
+static int can_keep(struct hdpi_limits *out, const hdp_split_options *options,
+                    int32_t i)
 {
     const struct hdpi_finish *in = &out->finish;
     int64_t block = in->quantum < in->total ? in->quantum : in->total;
 
     if (out->high[i] < block)
+        return 0;
+    if (options->rule == HDP_RULE_MANUAL && options->ratios[i] <= 0)
         return 0;
     if (!in->pools || in->pools[i].lead < 0)
         return 1;
@@ -337,7 +340,7 @@ static int can_keep(struct hdpi_limits *out, int32_t i)
 
 /* Nobody is left without items: a block for each while there are enough, else
  * no second one for anybody. */
-static void keep_all(struct hdpi_limits *out)
+static void keep_all(struct hdpi_limits *out, const hdp_split_options *options)
 {
     struct hdpi_finish *in = &out->finish;
     int64_t quantum = in->quantum, blocks = in->total / quantum;
@@ -345,7 +348,7 @@ static void keep_all(struct hdpi_limits *out)
 
     blocks += in->total % quantum > 0;
     for (int32_t i = 0; i < in->count; i++) {
-        if (out->low[i] == 0 && can_keep(out, i))
+        if (out->low[i] == 0 && can_keep(out, options, i))
             wanted++;
         else
             wanted += out->low[i] > 0 ? (out->low[i] - 1) / quantum + 1 : 0;
@@ -354,7 +357,7 @@ static void keep_all(struct hdpi_limits *out)
     }
     for (int32_t i = 0; i < in->count; i++) {
         if (wanted <= blocks) {
-            if (out->low[i] == 0 && can_keep(out, i))
+            if (out->low[i] == 0 && can_keep(out, options, i))
                 out->low[i] = 1;
         } else if (out->low[i] == 0 && out->high[i] > quantum) {
             out->high[i] = quantum;
@@ -424,7 +427,7 @@ hdp_status hdpi_limits_init(struct hdpi_limits *out, const hdp_profile *profile,
     HDPI_RETURN_IF(make_pools(out, profile, options));
     fill_rooms(out, profile, options);
     if (options->keep_all)
-        keep_all(out);
+        keep_all(out, options);
     attach(out);
     return HDP_OK;
 }

@@ -98,6 +98,16 @@ static void test_keep_all(void **state)
     splits_expect(profile, 16, &options, (int64_t[]){ 8, 8, 0 }, 3);
     options.max_items = (const int64_t[]){ -1, 0, -1 }; /* it cannot */
     splits_expect(profile, 64, &options, (int64_t[]){ 56, 0, 8 }, 3);
+    /* nobody is asked to keep a rank that a ratio of 0 leaves empty */
+    hdp_plan_info info;
+    options = splits_options(HDP_RULE_MANUAL);
+    options.keep_all = 1;
+    options.ratios = (const double[]){ 1, 0, 0 };
+    hdp_plan *plan = splits_plan(&info, profile, 64, &options);
+    assert_int_equal(info.items[0], 64);
+    assert_int_equal(info.step_ns, 640);
+    assert_int_equal(info.lower_bound_ns, 640);
+    hdp_plan_destroy(plan);
     hdp_profile_destroy(profile);
 }
 
