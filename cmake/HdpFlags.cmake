@@ -3,9 +3,15 @@
 set(HDP_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla
     -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wswitch-enum)
 
+if(HDP_FUZZ AND NOT HDP_SANITIZE)
+    set(HDP_SANITIZE address,undefined)
+endif()
 if(HDP_SANITIZE)
     set(hdp_sanitize_flags -fsanitize=${HDP_SANITIZE}
         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+endif()
+if(HDP_FUZZ)
+    list(APPEND hdp_sanitize_flags -fsanitize=fuzzer-no-link)
 endif()
 
 # C11 without extensions, warnings, -ffp-contract=off (every compiler must

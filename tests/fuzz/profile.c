@@ -1,0 +1,81 @@
+/* Profiles from any text. Beyond the round trip: every curve is a time that
+ * never falls, its inverse agrees with it, and a batch can be split by it. */
+#include <math.h>
+#include "core/plan.h"
+#include "fuzz/noun.h"
+
+FUZZ_NOUN(hdp_profile, profile)
+
+/* The most items in a time are those after which one more takes longer. */
+static void check_inverse(const struct hdpi_rank_profile *rank, int64_t items,
+                          double ns)
+{
+    const int64_t limit = INT64_C(1) << 40;
+    int64_t most = hdpi_profile_items(rank, ns, limit);
+
+    FUZZ_CHECK(most >= (items < limit ? items : limit) && most <= limit,
+               "%lld items take %a ns, in which %lld fit", (long long)items, ns,
+               (long long)most);
+    FUZZ_CHECK(hdpi_profile_time(rank, most) <= ns,
+               "%lld items are not done in %a ns", (long long)most, ns);
+    FUZZ_CHECK(most == limit || hdpi_profile_time(rank, most + 1) > ns,
+               "one more than %lld items is done in %a ns too", (long long)most,
+               ns);
+}
+
+static void check_curve(const struct hdpi_rank_profile *rank)
+{
+    static const int64_t counts[] = { 1,    2,          3,
+                                      7,    8,          9,
+                                      256,  4097,       INT64_C(1) << 33,
+                                      1000, 3000000001, INT64_MAX };
+    double before = 0;
+    int64_t last = 0;
+
+    FUZZ_CHECK(hdpi_profile_time(rank, 0) == 0, "nothing takes time");
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        double ns = hdpi_profile_time(rank, counts[i]);
+        FUZZ_CHECK(isfinite(ns) && ns >= 0, "%lld items take %a ns",
+                   (long long)counts[i], ns);
+        FUZZ_CHECK(counts[i] < last || ns >= before,
+                   "%lld items take %a ns, %lld take %a", (long long)last,
+                   before, (long long)counts[i], ns);
+        if (counts[i] > last) {
+            last = counts[i];
+            before = ns;
+        }
+        check_inverse(rank, counts[i], ns);
+    }
+    double rate = hdpi_profile_rate(rank);
+    FUZZ_CHECK(rate >= 0 && isfinite(rate), "rate %a", rate);
+}
+
+static void check_split(const hdp_profile *profile, int64_t total)
+{
+    hdp_plan *plan = NULL;
+    hdp_status status = hdp_split(&plan, profile, total, NULL);
+
+    if (status == HDP_ERR_CAPACITY) { /* nobody has the dtype */
+        FUZZ_CHECK(!plan && hdp_last_error()[0], "refused without a word");
+        return;
+    }
+    FUZZ_CHECK(status == HDP_OK, "split: %s", hdp_last_error());
+    FUZZ_CHECK(hdpi_plan_is_valid(plan) && plan->info.total == total,
+               "no valid plan of %lld items", (long long)total);
+    hdp_plan_destroy(plan);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    hdp_profile *profile = profile_taken(data, size);
+
+    if (!profile)
+        return 0;
+    for (int32_t i = 0; i < profile->info.member_count; i++)
+        if (!profile->ranks[i].lacks_dtype)
+            check_curve(&profile->ranks[i]);
+    check_split(profile, 256);
+    check_split(profile, INT64_MAX);
+    hdpi_profile_free(profile);
+    return 0;
+}
