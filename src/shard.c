@@ -296,7 +296,8 @@ hdp_status hdpi_shard_run(struct hdpi_member *member)
     member->shard.total_items = step->total;
     member->shard.step = step->number;
     member->shard.inputs = member->views;
-    member->shard.outputs = member->views + step->input_count;
+    member->shard.outputs =
+        member->views ? member->views + step->input_count : NULL;
     member->shard.input_count = step->input_count;
     member->shard.output_count = step->output_count;
     do {
@@ -395,7 +396,7 @@ hdp_status hdpi_member_probe_work(struct hdpi_member *member,
     shard->flags = HDP_SHARD_PROBE | HDP_SHARD_FIRST | HDP_SHARD_LAST;
     shard->items = shard->share_items = shard->total_items = items;
     shard->inputs = member->views;
-    shard->outputs = member->views + work->input_count;
+    shard->outputs = member->views ? member->views + work->input_count : NULL;
     shard->input_count = work->input_count;
     shard->output_count = work->output_count;
     return call_function(member, fn, work->user, out_ns);
