@@ -162,14 +162,21 @@ static void show_mask(struct bench *bench, const json_t *visibility)
     document_set(&bench->document, "visibility", json);
 }
 
-static int save(struct bench *bench, const char *text)
+/* A machine file of which only the topology is known yet; its profiles are
+ * what calibrate saves. */
+static int save(struct bench *bench, const char *topology)
 {
     const char *path = bench->options.save;
 
     if (!path)
         return EXIT_OK;
     FILE *out = fopen(path, "we");
-    int written = out && fputs(text, out) >= 0;
+    int written =
+        out && fprintf(out,
+                       "{\"schema\":\"hdp.machine\",\"schema_version\":1,"
+                       "\"text\":\"recorded by hdp_bench %s\",\n"
+                       "\"topology\":%s,\n\"profiles\":[],\"faults\":[]}\n",
+                       hdp_version(), topology) >= 0;
     if (out && fclose(out) != 0)
         written = 0;
     if (!written)

@@ -9,7 +9,6 @@
 
 /* Two halves of any machine; that the second is slowed is said everywhere. */
 static const char pair[] = "host:0/threads=1+host:1/threads=1/duty=50";
-enum { CAPACITY = 1 << 17 };
 
 /* The folder is tried at once: nobody wants to hear of it after a minute. */
 static int check_folder(struct bench *bench, const char *folder)
@@ -48,7 +47,7 @@ static int prepare(struct demo *demo)
 {
     struct bench *bench = demo->bench;
     struct workload_spec spec = { .kind = WORK_MLP,
-                                  .capacity = CAPACITY,
+                                  .capacity = DEMO_CAPACITY * 5 / 4,
                                   .seed = (uint64_t)bench->options.seed };
 
     fprintf(bench->document.text,
@@ -61,11 +60,7 @@ static int prepare(struct demo *demo)
     spec.blas_path = bench->blas_path;
     spec.devices = bench->devices;
     demo->workload = workload_create(&spec);
-    demo->lanes = calloc(1, sizeof *demo->lanes);
-    if (!demo->workload || !demo->lanes)
-        return session_no_memory(bench);
-    lanes_open(demo->lanes, bench);
-    return EXIT_OK;
+    return demo->workload ? EXIT_OK : session_no_memory(bench);
 }
 
 int command_demo(struct bench *bench)
@@ -85,13 +80,9 @@ int command_demo(struct bench *bench)
     if (!code)
         code = prepare(demo);
     if (!code)
-        code = demo_calibrate(demo);
+        code = demo_choose(demo);
     if (!code)
-        code = demo_lanes(demo);
-    if (!code)
-        code = lanes_check(demo->lanes, demo->workload);
-    if (!code)
-        code = demo_rounds(demo);
+        code = demo_runs(demo);
     if (!code)
         code = demo_train(demo);
     if (!code)

@@ -5,26 +5,20 @@
 #include "picture.h"
 #include "results.h"
 
-enum { DEMO_RUNS_MAX = 3, DEMO_RULES = 4 };
+enum { DEMO_RUNS_MAX = 3, DEMO_RULES = 4, DEMO_CAPACITY = 1 << 17 };
 
-/* What is kept of one run of interleaved rounds. */
+/* One run: measured anew, split anew, checked, and its rounds. */
 struct demo_run {
+    hdp_profile *profile; /* of the training step */
+    struct lanes *lanes;
     struct results results;
-    json_t *rules, *optimum, *curves;
-    char *table; /* as results_table() printed it */
-    int64_t rounds;
-    /* The round drawn: the one with the median step. */
-    double step_ns[2];                        /* equal, finish */
-    double member_ns[2][PICTURE_MEMBERS_MAX]; /* likewise, compute alone */
 };
 
 struct demo {
     struct bench *bench;
     struct workload *workload;
-    hdp_profile *profile; /* of the training step */
     double gemm_ratio[PICTURE_MEMBERS_MAX];
     int64_t total;
-    struct lanes *lanes;
     struct demo_run run[DEMO_RUNS_MAX];
     int runs, best; /* best: the one with the smallest spread */
     int correct[DEMO_RULES], tested; /* test images, by rule */
@@ -34,14 +28,11 @@ struct demo {
 
 /* ---- demo_measure.c ------------------------------------------------------ */
 
-/** Calibrates with the work itself, chooses the batch, measures GEMM too. */
-int demo_calibrate(struct demo *demo);
+/** Chooses the batch by the work itself, and measures GEMM too. */
+int demo_choose(struct demo *demo);
 
-/** Plans of the four rules and the points of the curves. */
-int demo_lanes(struct demo *demo);
-
-/** Rounds, again while the spread is too large and there is time. */
-int demo_rounds(struct demo *demo);
+/** One run; again while the spread is too large and there is time. */
+int demo_runs(struct demo *demo);
 
 /** Trains from the same first weights under every rule. */
 int demo_train(struct demo *demo);

@@ -13,42 +13,62 @@ static const struct demo_run *best_run(const struct demo *demo)
     return &demo->run[demo->best];
 }
 
-static void put_sections(struct demo *demo)
+static json_t *run_json(const struct demo_run *run)
 {
-    struct document *document = &demo->bench->document;
-    const struct demo_run *best = best_run(demo);
-    json_t *runs = json_array();
-    json_t *training = json_object(), *rules = json_object();
+    const struct results *results = &run->results;
+    json_t *json = json_object();
 
-    for (int i = 0; i < demo->runs; ++i) {
-        const struct results *results = &demo->run[i].results;
-        json_t *run = json_object();
-        json_object_set_new(run, "rounds", json_integer(demo->run[i].rounds));
-        json_object_set_new(run, "spread",
-                            document_real(results->finish_spread));
-        json_object_set_new(run, "efficiency",
-                            document_real(results->efficiency));
-        json_object_set_new(
-            run, "speedup_vs_equal",
-            document_real(results->equal_ns / results->finish_ns));
-        json_object_set_new(run, "results", json_incref(demo->run[i].rules));
-        json_object_set_new(run, "curves", json_incref(demo->run[i].curves));
-        json_array_append_new(runs, run);
-    }
+    json_object_set_new(json, "rounds", json_integer(run->lanes->kept));
+    json_object_set_new(json, "spread", document_real(results->finish_spread));
+    json_object_set_new(json, "efficiency", document_real(results->efficiency));
+    json_object_set_new(json, "speedup_vs_equal",
+                        document_real(results->equal_ns / results->finish_ns));
+    json_object_set_new(json, "results", results_json(results, run->lanes));
+    json_object_set_new(json, "optimum",
+                        results_optimum_json(results, run->lanes));
+    json_object_set_new(json, "curves", results_curves_json(run->lanes));
+    return json;
+}
+
+static json_t *training_json(const struct demo *demo)
+{
+    json_t *json = json_object(), *rules = json_object();
+
     for (int i = 0; i < DEMO_RULES; ++i)
         json_object_set_new(rules, options_rule_name(demo_rules[i]),
                             json_integer(demo->correct[i]));
-    json_object_set_new(training, "steps", json_integer(demo->training_steps));
-    json_object_set_new(training, "test_images", json_integer(demo->tested));
-    json_object_set_new(training, "right", rules);
-    document_set(document, "results", json_incref(best->rules));
-    document_set(document, "optimum", json_incref(best->optimum));
-    document_set(document, "curves", json_incref(best->curves));
+    json_object_set_new(json, "steps", json_integer(demo->training_steps));
+    json_object_set_new(json, "test_images", json_integer(demo->tested));
+    json_object_set_new(json, "right", rules);
+    return json;
+}
+
+/* The sections of `run`, and of the best run again where every command has
+ * them. */
+static int put_sections(struct demo *demo)
+{
+    struct document *document = &demo->bench->document;
+    const struct demo_run *best = best_run(demo);
+    json_t *runs = json_array(), *shown;
+
+    for (int i = 0; i < demo->runs; ++i)
+        json_array_append_new(runs, run_json(&demo->run[i]));
+    shown = json_array_get(runs, (size_t)demo->best);
+    document_set(document, "plan",
+                 plans_json(demo->bench,
+                            lanes_rule(best->lanes, HDP_RULE_FINISH)->plan));
+    document_set(document, "results",
+                 json_incref(json_object_get(shown, "results")));
+    document_set(document, "optimum",
+                 json_incref(json_object_get(shown, "optimum")));
+    document_set(document, "curves",
+                 json_incref(json_object_get(shown, "curves")));
     document_set(document, "runs", runs);
     document_set(document, "run_used", json_integer(demo->best));
-    document_set(document, "training", training);
+    document_set(document, "training", training_json(demo));
     document_set(document, "gemm_ratio",
                  document_reals(demo->gemm_ratio, demo->bench->members));
+    return measure_section(demo->bench, best->profile);
 }
 
 static void tell_work(struct demo *demo, FILE *out)
@@ -59,7 +79,7 @@ static void tell_work(struct demo *demo, FILE *out)
 
     fputs("measured  speed in this work ", out);
     for (int m = 0; m < bench->members; ++m) {
-        hdp_profile_ratio(&ratio, demo->profile, m);
+        hdp_profile_ratio(&ratio, best_run(demo)->profile, m);
         fprintf(out, "%s%.3f", m ? " : " : "", ratio);
     }
     fputs("; in plain matrix products ", out);
@@ -81,10 +101,11 @@ static void tell_runs(const struct demo *demo, FILE *out)
 {
     const struct demo_run *best = best_run(demo);
 
+    results_table(&best->results, best->lanes, out);
     fprintf(out,
-            "%s\n%lld rounds, the rules taking turns; medians; the optimum is "
+            "\n%lld rounds, the rules taking turns; medians; the optimum is "
             "the best split of\ncurves measured in the same rounds\n",
-            best->table, (long long)best->rounds);
+            (long long)best->lanes->kept);
     for (int i = 0; i < demo->runs && demo->runs > 1; ++i) {
         const struct results *results = &demo->run[i].results;
         fprintf(out,
@@ -102,64 +123,76 @@ static void tell_runs(const struct demo *demo, FILE *out)
                 demo->correct[i], i + 1 < DEMO_RULES ? "," : "\n");
 }
 
+enum { NAME_SIZE = 24 };
+
+static void short_names(const struct bench *bench, char name[2][NAME_SIZE])
+{
+    for (int m = 0; m < 2; ++m)
+        snprintf(name[m], NAME_SIZE, "host:%d",
+                 (int)bench->devices[m].logical_id);
+}
+
 static int tell_reasons(struct demo *demo, FILE *out)
 {
     struct bench *bench = demo->bench;
-    const struct lane *finish = lanes_rule(demo->lanes, HDP_RULE_FINISH);
+    const struct lane *finish =
+        lanes_rule(best_run(demo)->lanes, HDP_RULE_FINISH);
     const struct results *results = &best_run(demo)->results;
     struct whatif whatif;
     hdp_plan_info info;
-    char time[24];
+    char time[24], name[2][NAME_SIZE];
 
+    short_names(bench, name);
     hdp_options_init(&info, sizeof info);
     int code = session_try(bench, hdp_plan_get(&info, finish->plan));
     if (!code)
-        code = whatif_ask(bench, demo->profile, demo->total, &whatif);
+        code = whatif_ask(bench, best_run(demo)->profile, demo->total, &whatif);
     if (code)
         return code;
-    fprintf(
-        out,
-        "\ngained    finish is %.2f x as fast as equal shares and %.2f x as "
-        "fast as one device\n",
-        results->equal_ns / results->finish_ns,
-        results->single_ns / results->finish_ns);
+    fprintf(out,
+            "\ngained    finish is %.2f x as fast as equal shares, %.2f x as "
+            "fast as one device\n",
+            results->equal_ns / results->finish_ns,
+            results->single_ns / results->finish_ns);
     for (int m = 0; m < bench->members; ++m) {
         double each_ns = info.items[m] > 0 ? (double)info.predicted_ns[m] /
                                                  (double)info.items[m]
                                            : 0;
-        fprintf(out, "%s %s gets %lld: measured at %.2f us each,\n",
-                m ? "         " : "why      ", bench->devices[m].spec,
-                (long long)info.items[m], each_ns / 1e3);
-        fprintf(out, "          they take %s; it is %s\n",
-                table_ns(time, (double)info.predicted_ns[m]),
+        fprintf(out, "%s %s gets %lld, measured at %.2f us each: %s,\n",
+                m ? "         " : "why      ", name[m],
+                (long long)info.items[m], each_ns / 1e3,
+                table_ns(time, (double)info.predicted_ns[m]));
+        fprintf(out, "          %s\n",
                 plans_reason(info.bound_by[m], info.state[m]));
     }
-    fprintf(out, "change    were %s not slowed, it would get %lld, a step ",
-            bench->devices[1].spec, (long long)whatif.unslowed_items);
-    fprintf(out, "%s\n", table_ns(time, whatif.unslowed_ns));
-    fprintf(out, "          a third device like %s would make it %s\n",
-            bench->devices[0].spec, table_ns(time, whatif.third_ns));
+    fprintf(out, "change    were %s not slowed, it would get %lld, a step %s\n",
+            name[1], (long long)whatif.unslowed_items,
+            table_ns(time, whatif.unslowed_ns));
+    fprintf(out, "          a third device like %s would make it %s\n", name[0],
+            table_ns(time, whatif.third_ns));
     if (whatif.least_total > 2)
         fprintf(out,
                 "          a batch below %lld would leave everything to %s\n",
-                (long long)whatif.least_total, bench->devices[0].spec);
+                (long long)whatif.least_total, name[0]);
     return EXIT_OK;
 }
 
 /* ---- the picture --------------------------------------------------------- */
 
+/* The round with the median step, as it was: its parts add up. */
 static void fill_panel(const struct demo *demo, struct picture_panel *panel,
-                       int which, const char *text)
+                       int32_t rule, const char *text)
 {
-    const struct lane *lane =
-        lanes_rule(demo->lanes, which ? HDP_RULE_FINISH : HDP_RULE_EQUAL);
+    const struct lanes *lanes = best_run(demo)->lanes;
+    const struct lane *lane = lanes_rule(lanes, rule);
+    int64_t round = lanes_median_round(lanes, lane);
 
     panel->rule = lane->name;
     panel->text = text;
-    panel->step_ns = best_run(demo)->step_ns[which];
-    for (int m = 0; m < demo->bench->members; ++m) {
+    panel->step_ns = lane->step_ns[round];
+    for (int m = 0; m < lanes->members; ++m) {
         panel->bar[m].items = lane->items[m];
-        panel->bar[m].compute_ns = best_run(demo)->member_ns[which][m];
+        panel->bar[m].compute_ns = lane->member_ns[round * lanes->members + m];
     }
 }
 
@@ -167,7 +200,8 @@ static int draw(struct demo *demo, const char *path)
 {
     struct bench *bench = demo->bench;
     const struct demo_run *best = best_run(demo);
-    char title[128], subtitle[160], footer[2][160], name[2][24], count[32];
+    char title[128], subtitle[160], footer[2][160], name[2][NAME_SIZE],
+        count[32];
     struct picture picture = { .title = title,
                                .subtitle = subtitle,
                                .footer = { footer[0], footer[1] },
@@ -175,13 +209,17 @@ static int draw(struct demo *demo, const char *path)
                                .members = 2,
                                .panels = 2 };
 
+    fill_panel(demo, &picture.panel[0], HDP_RULE_EQUAL,
+               "each device gets the same");
+    fill_panel(demo, &picture.panel[1], HDP_RULE_FINISH,
+               "each gets what it can do in time");
     snprintf(title, sizeof title,
              "One batch, two unequal devices: %.1f ms becomes %.1f ms",
-             best->step_ns[0] / 1e6, best->step_ns[1] / 1e6);
+             picture.panel[0].step_ns / 1e6, picture.panel[1].step_ns / 1e6);
     snprintf(subtitle, sizeof subtitle,
              "a training step of %s handwritten digits on two host members; "
              "the median of %lld rounds",
-             picture_count(count, demo->total), (long long)best->rounds);
+             picture_count(count, demo->total), (long long)best->lanes->kept);
     snprintf(footer[0], sizeof footer[0],
              "Equal shares wait for the slower device. With finish both end "
              "together: %.2f x as fast,",
@@ -190,14 +228,10 @@ static int draw(struct demo *demo, const char *path)
              "%.2f of the best split of these two devices. host:1 is slowed "
              "for this demonstration: it works %d %% of the time.",
              best->results.efficiency, (int)bench->devices[1].duty_percent);
-    for (int m = 0; m < 2; ++m) {
-        snprintf(name[m], sizeof name[m], "host:%d",
-                 (int)bench->devices[m].logical_id);
+    short_names(bench, name);
+    for (int m = 0; m < 2; ++m)
         picture.device[m] = name[m];
-    }
     picture.remark[1] = "declared half as fast";
-    fill_panel(demo, &picture.panel[0], 0, "each device gets the same");
-    fill_panel(demo, &picture.panel[1], 1, "each gets what it can do in time");
     FILE *out = fopen(path, "we");
     int ok = out && picture_write(out, &picture);
     if (out && fclose(out) != 0)
@@ -233,10 +267,12 @@ int demo_tell(struct demo *demo, const char *folder)
     FILE *out = bench->document.text;
     char path[1024];
 
-    put_sections(demo);
+    int code = put_sections(demo);
+    if (code)
+        return code;
     tell_work(demo, out);
     tell_runs(demo, out);
-    int code = tell_reasons(demo, out);
+    code = tell_reasons(demo, out);
     if (code)
         return code;
     snprintf(path, sizeof path, "%s/hdp-demo.svg", folder);

@@ -125,7 +125,7 @@ int64_t lanes_largest_total(const struct lanes *lanes)
 
 static int grow(struct lanes *lanes, int64_t rounds)
 {
-    size_t capacity = (size_t)(lanes->kept + rounds);
+    size_t capacity = (size_t)(lanes->kept + rounds) + 1; /* never 0 */
 
     for (int i = 0; i < lanes->count; ++i) {
         struct lane *lane = &lanes->lane[i];
@@ -193,11 +193,6 @@ int lanes_run(struct lanes *lanes, const hdp_work *work, int64_t warmup,
             notes_progress(&lanes->bench->notes, phase, r + 1, rounds);
     }
     return code;
-}
-
-void lanes_clear(struct lanes *lanes)
-{
-    lanes->kept = 0;
 }
 
 const struct lane *lanes_rule(const struct lanes *lanes, int32_t rule)

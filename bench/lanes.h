@@ -44,9 +44,6 @@ int64_t lanes_largest_total(const struct lanes *lanes);
 int lanes_run(struct lanes *lanes, const hdp_work *work, int64_t warmup,
               int64_t rounds, const char *phase);
 
-/** Forgets the rounds kept. */
-void lanes_clear(struct lanes *lanes);
-
 /** One step of one lane, unmeasured. */
 int lanes_step(struct lanes *lanes, const struct lane *lane,
                const hdp_work *work);

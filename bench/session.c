@@ -93,8 +93,7 @@ const char *session_slowdown(const hdp_device *device, char *text, size_t size)
     if (device->kind == HDP_SIM)
         snprintf(text, size, "simulated: times come from a model");
     else if (device->duty_percent > 0 && device->duty_percent < 100)
-        snprintf(text, size,
-                 "declared: works %d %% of the time and waits for the rest",
+        snprintf(text, size, "declared: works %d %% of the time, then waits",
                  (int)device->duty_percent);
     else
         return NULL;
