@@ -255,7 +255,8 @@ static hdp_status make_pools(struct hdpi_limits *out,
     return HDP_OK;
 }
 
-/* The smallest figure known is the device's; nobody fits more than it. */
+/* The smallest figure known is the device's; nobody fits more than it. One that
+ * the margin alone fills has room for nobody, which is no reason to refuse. */
 static void fill_rooms(struct hdpi_limits *out, const hdp_profile *profile,
                        const hdp_split_options *options)
 {
@@ -269,6 +270,8 @@ static void fill_rooms(struct hdpi_limits *out, const hdp_profile *profile,
             int64_t bytes = room_of(&profile->ranks[i], options);
             room = bytes < room ? bytes : room;
         }
+        if (room < 0)
+            room = 0;
         out->room[lead] = room;
         int64_t items = items_in(room, options, total);
         for (int32_t i = lead; i >= 0; i = out->pools[i].next)

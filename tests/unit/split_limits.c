@@ -203,6 +203,37 @@ static void test_unknown_memory(void **state)
     hdp_profile_destroy(profile);
 }
 
+/* A device that the margin alone fills gets nothing, the others everything. */
+static void test_full_device(void **state)
+{
+    (void)state;
+    hdp_model models[4];
+    hdp_profile *profile;
+    hdp_split_options options = splits_options(HDP_RULE_FINISH);
+
+    memset(models, 0, sizeof models);
+    for (int32_t i = 0; i < 4; i++) {
+        models[i].size = sizeof models[i];
+        models[i].item_ns = 10;
+        models[i].memory_bytes = i < 2 ? 100 : 0;
+        models[i].memory_domain = i < 2 ? 7 : 0;
+    }
+    assert_int_equal(hdp_profile_create(&profile, models, 4), HDP_OK);
+    options.item_bytes = 2;
+    options.keep_free_bytes = 200;
+    options.ratios = (const double[]){ 1, 1, 1, 1 };
+    for (int32_t rule = HDP_RULE_FINISH; rule <= HDP_RULE_MANUAL; rule++) {
+        options.rule = rule;
+        if (rule == HDP_RULE_SINGLE)
+            continue;
+        options.quantum = 1;
+        splits_expect(profile, 41, &options, (int64_t[]){ 0, 0, 21, 20 }, 4);
+        options.quantum = 8;
+        splits_expect(profile, 41, &options, (int64_t[]){ 0, 0, 24, 17 }, 4);
+    }
+    hdp_profile_destroy(profile);
+}
+
 static void test_reasons(void **state)
 {
     (void)state;
@@ -321,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_keep_all),
         cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_unknown_memory),
+        cmocka_unit_test(test_full_device),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_dtype),
         cmocka_unit_test(test_rates),
