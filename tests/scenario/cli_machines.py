@@ -56,6 +56,8 @@ with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "two.json")
     ask("discover", "--machine", "sim:0/item=10us/fixed=500us+sim:1/item=50us/"
         "fixed=1.5ms", "--save", path)
+    with open(path, encoding="utf-8") as file:
+        expect(json.load(file).get("schema"), "hdp.machine", "what is saved")
     plan = ask("split", "-d", f"@{path}", "-N", "256")["plan"]
     expect(plan["shares"], [230, 26], "shares on a recorded machine")
     # and with a profile that calibrate has saved, one whose speed is known
