@@ -12,7 +12,7 @@ static const int64_t shares[MEMBERS] = { 4, 4, 3 };
 /* deadline + 10 % + 100 ms, and what noisy cores or a sanitizer add */
 static const int64_t LATEST_NS = (int64_t)DEADLINE_NS / 10 * 11 + 100000000 +
                                  INT64_C(100000000) * (SANITIZED ? 20 : 1);
-static const int64_t AT_ONCE_NS = INT64_C(100000000) * (SANITIZED ? 20 : 1);
+static const int64_t AT_ONCE_NS = INT64_C(500000000) * (SANITIZED ? 4 : 1);
 
 struct stuck {
     struct job job;
