@@ -307,9 +307,11 @@ hdp_status hdpi_member_probe_work(struct hdpi_member *member,
 
 /* ---- reduce.c: the caller's buckets into a step --------------------------- */
 
-/** Adds to *bytes what capturing these buckets will take from the arena. */
+/** Checks what a bucket is, and adds to *bytes what capturing these will take
+ *  from the arena. */
 hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
-                             const hdp_buffers *buffers, int32_t count);
+                             const hdp_buffers *buffers, int32_t count,
+                             int32_t kind);
 /** Checks and copies them; the arena has the room. The weights are the given
  *  counts, else the step's items, else 1 a member. HDP_ERR_ARGUMENT names
  *  bucket, member and tensor. */

@@ -1,11 +1,10 @@
 /* The reduce verbs: weighted all-reduce, broadcast, barrier, as steps without
  * a function; and the capture of buckets that run.c shares. */
 #include <string.h>
-#include "base/mem.h"
 #include "base/options.h"
 #include "internal.h"
 
-enum { TENSORS_MAX = 1 << 20 };
+enum { TENSORS_MAX = 1 << 20, WIDEST_BYTES = 8 /* of an element */ };
 
 /* ---- checks ---------------------------------------------------------------- */
 
@@ -14,11 +13,8 @@ static int is_integer(int32_t dtype)
     return dtype >= HDP_I32 && dtype <= HDP_I8;
 }
 
-static hdp_status check_kind(const hdp_buffers *given, int32_t index)
+static hdp_status check_op(const hdp_buffers *given, int32_t index)
 {
-    if (given->dtype < HDP_F32 || given->dtype > HDP_I8)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "bucket %d: dtype is %d", (int)index,
-                         (int)given->dtype);
     if (given->op < HDP_OP_MEAN || given->op > HDP_OP_SUM_OVER_TOTAL)
         return hdpi_fail(HDP_ERR_ARGUMENT, "bucket %d: op is %d", (int)index,
                          (int)given->op);
@@ -28,6 +24,18 @@ static hdp_status check_kind(const hdp_buffers *given, int32_t index)
                          "bucket %d: the mean of integers is not an integer; "
                          "use HDP_OP_SUM and divide",
                          (int)index);
+    return HDP_OK;
+}
+
+/* Only a reduce has an operation: a broadcast leaves it at its default. */
+static hdp_status check_kind(const hdp_buffers *given, int32_t index,
+                             int32_t kind)
+{
+    if (given->dtype < HDP_F32 || given->dtype > HDP_I8)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "bucket %d: dtype is %d", (int)index,
+                         (int)given->dtype);
+    if (kind == HDPI_COMM_REDUCE)
+        HDPI_RETURN_IF(check_op(given, index));
     if (given->memory < HDP_MEMORY_DETECT || given->memory > HDP_MEMORY_MEMBER)
         return hdpi_fail(HDP_ERR_ARGUMENT, "bucket %d: memory is %d",
                          (int)index, (int)given->memory);
@@ -44,13 +52,17 @@ static hdp_status check_tensors(const hdp_group *group,
                                 const hdp_buffers *given, int32_t index)
 {
     int32_t m, t, k = 0;
-    int64_t bytes;
+    int64_t left = INT64_MAX / WIDEST_BYTES;
 
-    for (t = 0; t < given->tensor_count; ++t)
-        if (hdpi_mul(&bytes, given->elements[t], 8, "elements"))
-            return hdpi_fail(HDP_ERR_ARGUMENT,
-                             "bucket %d: elements[%d] is %lld", (int)index,
-                             (int)t, (long long)given->elements[t]);
+    for (t = 0; t < given->tensor_count; ++t) {
+        if (given->elements[t] < 0 || given->elements[t] > left)
+            return hdpi_fail(
+                HDP_ERR_ARGUMENT, "bucket %d: elements[%d] is %lld%s",
+                (int)index, (int)t, (long long)given->elements[t],
+                given->elements[t] < 0 ? ""
+                                       : ", and the sum passes 2^63 bytes");
+        left -= given->elements[t];
+    }
     for (m = 0; m < group->member_count; ++m) {
         if (given->streams && given->streams[m])
             return hdpi_fail(HDP_ERR_ARGUMENT,
@@ -78,8 +90,6 @@ static hdp_status weigh(struct hdpi_bucket *bucket,
     int needs = given->op == HDP_OP_MEAN || given->op == HDP_OP_SUM_OVER_TOTAL;
     int32_t m;
 
-    if (bucket->kind != HDPI_COMM_REDUCE)
-        needs = 0;
     if (needs && !given->counts && !step->items)
         return hdpi_fail(HDP_ERR_ARGUMENT,
                          "bucket %d: a mean needs weights: counts or a plan",
@@ -88,13 +98,12 @@ static hdp_status weigh(struct hdpi_bucket *bucket,
         int64_t count = given->counts ? given->counts[m]
                         : step->items ? step->items[m]
                                       : 1;
-        if (bucket->kind != HDPI_COMM_REDUCE)
-            count = 1;
-        if (count < 0)
-            return hdpi_fail(HDP_ERR_ARGUMENT, "bucket %d: counts[%d] is %lld",
-                             (int)index, (int)m, (long long)count);
-        HDPI_RETURN_IF(
-            hdpi_add(&bucket->total, bucket->total, count, "sum of counts"));
+        if (count < 0 || count > INT64_MAX - bucket->total)
+            return hdpi_fail(HDP_ERR_ARGUMENT,
+                             "bucket %d: counts[%d] is %lld%s", (int)index,
+                             (int)m, (long long)count,
+                             count < 0 ? "" : ", and the sum passes 2^63");
+        bucket->total += count;
         bucket->counts[m] = count;
     }
     if (given->total_count && given->total_count != bucket->total)
@@ -106,10 +115,21 @@ static hdp_status weigh(struct hdpi_bucket *bucket,
     return HDP_OK;
 }
 
+/* A broadcast weighs nothing, but a communicator wants no weight of 0. */
+static void weigh_alike(struct hdpi_bucket *bucket, const hdp_group *group)
+{
+    int32_t m;
+
+    for (m = 0; m < group->member_count; ++m)
+        bucket->counts[m] = 1;
+    bucket->total = group->member_count;
+}
+
 /* ---- capture --------------------------------------------------------------- */
 
 hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
-                             const hdp_buffers *buffers, int32_t count)
+                             const hdp_buffers *buffers, int32_t count,
+                             int32_t kind)
 {
     size_t members = (size_t)group->member_count;
     hdp_buffers given;
@@ -123,7 +143,7 @@ hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
         size_t tensors;
         HDPI_RETURN_IF(hdpi_options_read_at(&given, sizeof given, buffers, b,
                                             "hdp_buffers"));
-        HDPI_RETURN_IF(check_kind(&given, b));
+        HDPI_RETURN_IF(check_kind(&given, b, kind));
         tensors = (size_t)given.tensor_count;
         *bytes += hdpi_arena_cost(tensors, sizeof(int64_t));
         *bytes += 2 * hdpi_arena_cost(tensors * members, sizeof(void *));
@@ -155,7 +175,10 @@ static hdp_status capture_one(struct hdpi_bucket *bucket,
         memcpy(bucket->send, given->send, table);
     }
     bucket->counts = hdpi_arena_take(&step->arena, members, sizeof(int64_t));
-    return weigh(bucket, step, group, given, index);
+    if (bucket->kind == HDPI_COMM_REDUCE)
+        return weigh(bucket, step, group, given, index);
+    weigh_alike(bucket, group);
+    return HDP_OK;
 }
 
 /* One call a member a bucket, as the communicator wants them. */
@@ -216,7 +239,7 @@ static hdp_status capture(struct hdpi_step *step, hdp_group *group,
 
     step->kind = HDPI_STEP_REDUCE;
     HDPI_RETURN_IF(hdpi_plan_capture(step, group, plan));
-    HDPI_RETURN_IF(hdpi_buckets_cost(&bytes, group, buffers, 1));
+    HDPI_RETURN_IF(hdpi_buckets_cost(&bytes, group, buffers, 1, kind));
     HDPI_RETURN_IF(hdpi_arena_reserve(&step->arena, bytes));
     HDPI_RETURN_IF(
         hdpi_buckets_capture(step, group, buffers, 1, kind, root_rank));

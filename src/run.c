@@ -169,8 +169,8 @@ static hdp_status reserve(struct hdpi_step *step, const hdp_group *group,
 
     bytes +=
         arrays * hdpi_arena_cost((size_t)group->member_count, sizeof(void *));
-    HDPI_RETURN_IF(
-        hdpi_buckets_cost(&bytes, group, work->buckets, work->bucket_count));
+    HDPI_RETURN_IF(hdpi_buckets_cost(&bytes, group, work->buckets,
+                                     work->bucket_count, HDPI_COMM_REDUCE));
     return hdpi_arena_reserve(&step->arena, bytes);
 }
 

@@ -325,6 +325,66 @@ static void broadcast_and_barrier(void **state)
     scene_close(&scene);
 }
 
+/* A broadcast has no operation and no weights: what stands there is not looked
+ * at, so that integers need no other op than the default, the mean. */
+static void broadcast_of_integers(void **state)
+{
+    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const int64_t elements = 4, counts[3] = { 0, -1, 7 };
+    struct scene scene;
+    int32_t values[3][4] = { { 1, 1, 1, 1 }, { 2, -3, INT32_MAX, 0 }, { 0 } };
+    void *recv[3] = { values[0], values[1], values[2] };
+    hdp_buffers buffers;
+
+    (void)state;
+    open_weighted(&scene, &setting, NULL, 3);
+    expect_ok(hdp_options_init(&buffers, sizeof buffers));
+    buffers.dtype = HDP_I32;
+    buffers.tensor_count = 1;
+    buffers.elements = &elements;
+    buffers.recv = recv;
+    expect_ok(hdp_broadcast(scene.group, 1, &buffers));
+    buffers.op = 77;
+    buffers.counts = counts;
+    buffers.total_count = 2;
+    expect_ok(hdp_broadcast(scene.group, 1, &buffers));
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+    assert_memory_equal(values[2], values[1], sizeof values[0]);
+    scene_close(&scene);
+}
+
+/* Sizes that only together pass what memory can be are refused at the door. */
+static void sizes_that_overflow_together(void **state)
+{
+    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    const int64_t elements[2] = { INT64_MAX / 16 + 1, INT64_MAX / 16 + 1 };
+    const int64_t counts[2] = { INT64_MAX, 1 };
+    const int64_t one[2] = { 1, 1 };
+    struct scene scene;
+    float values[4] = { 0 };
+    void *recv[4] = { values, values + 1, values + 2, values + 3 };
+    uint64_t step;
+    hdp_buffers buffers;
+
+    (void)state;
+    open_weighted(&scene, &setting, NULL, 2);
+    expect_ok(hdp_options_init(&buffers, sizeof buffers));
+    buffers.dtype = HDP_F32;
+    buffers.op = HDP_OP_SUM;
+    buffers.tensor_count = 2;
+    buffers.elements = elements;
+    buffers.recv = recv;
+    expect_status(HDP_ERR_ARGUMENT,
+                  hdp_all_reduce_async(&step, scene.group, NULL, &buffers));
+    assert_non_null(strstr(hdp_last_error(), "bucket 0: elements[1]"));
+    buffers.elements = one;
+    buffers.counts = counts;
+    expect_status(HDP_ERR_ARGUMENT,
+                  hdp_all_reduce_async(&step, scene.group, NULL, &buffers));
+    assert_non_null(strstr(hdp_last_error(), "bucket 0: counts[1]"));
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +396,8 @@ int main(void)
         cmocka_unit_test(thirds_are_exact_enough),
         cmocka_unit_test(counts_and_tensors),
         cmocka_unit_test(broadcast_and_barrier),
+        cmocka_unit_test(broadcast_of_integers),
+        cmocka_unit_test(sizes_that_overflow_together),
     };
 
     return cmocka_run_group_tests_name("reduce", tests, NULL, NULL);
