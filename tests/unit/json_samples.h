@@ -24,7 +24,7 @@
     "{\"text\":\"0\",\"verdict\":\"accepted\",\"device\":\"SIM-0\","           \
     "\"index\":0},{\"text\":\"7\",\"verdict\":\"range\",\"device\":null,"      \
     "\"index\":null}],\"visible\":[3],\"error\":null},"                        \
-    "\"links\":[{\"from\":0,\"to\":1,\"kind\":2,"                              \
+    "\"links\":[{\"from\":0,\"to\":1,\"peer\":false,\"kind\":2,"               \
     "\"bytes_per_second\":800000000}],"                                        \
     "\"notes\":[\"cuda: libcuda.so.1: cannot open \\\"it\\\"\"]}"
 
