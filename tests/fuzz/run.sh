@@ -5,7 +5,7 @@
 set -eu
 LC_ALL=C
 export LC_ALL
-corpus=$(cd "$(dirname "$0")/corpus" && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "$1" && pwd)
 seconds=${2:-60}
 [ $# -lt 2 ] || shift
@@ -23,12 +23,15 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What libFuzzer finds goes to the first folder; the second is only read.
+# What libFuzzer finds goes to the first folder; the others are only read.
 cat >"$work/one" <<END
 mkdir -p "$work/\$1.new"
+seeds=
+[ "\$1" != machine ] || seeds="$root/examples/machines"
 "$build/tests/fuzz/fuzz_\$1" -max_total_time=$seconds -timeout=10 \\
     -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$work/\$1-" \\
-    "$work/\$1.new" "$corpus/\$1" >"$work/\$1.log" 2>&1 || echo "\$?" >"$work/\$1.failed"
+    "$work/\$1.new" "$root/tests/fuzz/corpus/\$1" \${seeds:+"\$seeds"} \\
+    >"$work/\$1.log" 2>&1 || echo "\$?" >"$work/\$1.failed"
 END
 printf '%s\n' "$@" | xargs -n 1 -P "$(nproc)" sh "$work/one"
 
