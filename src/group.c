@@ -203,11 +203,8 @@ static void group_free(hdp_group *group)
         free(member->views);
         free(member->stores);
     }
-    for (s = 0; s < HDPI_STEPS_IN_FLIGHT; ++s) {
+    for (s = 0; s < HDPI_STEPS_IN_FLIGHT; ++s)
         hdpi_step_finish(&group->steps[s]);
-        free(group->steps[s].arena.base);
-        free(group->steps[s].outcomes);
-    }
     hdpi_report_pool_destroy(group->reports);
     while (group->abandoned) {
         struct hdpi_abandoned *block = group->abandoned;

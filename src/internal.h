@@ -6,6 +6,7 @@
  * in order; the last one to finish a step completes it. */
 #ifndef HDPI_INTERNAL_H
 #define HDPI_INTERNAL_H
+#include <pthread.h>
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/object.h"
@@ -17,18 +18,17 @@
 #include "core/report.h"
 #include "core/topology.h"
 #include "device/device.h"
-#include <pthread.h>
 
 enum { HDPI_STEPS_IN_FLIGHT = 2, HDPI_MEMBER_SPANS = 8 };
 
 /* ---- context ------------------------------------------------------------- */
 
 struct hdp_context {
-  struct hdpi_object object;
-  struct hdpi_log log;
-  int64_t timeout_ns;
-  char *cublas_path, *nccl_path, *nvml_path;
-  char *devices; /* HDP_DEVICES as it was at creation, or NULL */
+    struct hdpi_object object;
+    struct hdpi_log log;
+    int64_t timeout_ns;
+    char *cublas_path, *nccl_path, *nvml_path;
+    char *devices; /* HDP_DEVICES as it was at creation, or NULL */
 };
 
 /** Refuses a handle that is not a context, and any use in a forked child. */
@@ -44,16 +44,15 @@ void hdpi_process_started(void);
 /* The closed list of variables that the library reads, here alone. The two of
  * CUDA are shown, never obeyed in the driver's place. */
 enum {
-  HDPI_DEVICES = 0,
-  HDPI_CUDA_MASK = 1,
-  HDPI_CUDA_ORDER = 2,
-  HDPI_VARIABLE_COUNT = 3
+    HDPI_DEVICES = 0,
+    HDPI_CUDA_MASK = 1,
+    HDPI_CUDA_ORDER = 2,
+    HDPI_VARIABLE_COUNT = 3
 };
 extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
 const char *hdpi_variable(int32_t which);
 
-/* ---- steps ----------------------------------------------------------------
- */
+/* ---- steps ---------------------------------------------------------------- */
 
 struct hdpi_member;
 typedef hdp_status (*hdpi_each_fn)(struct hdpi_member *member, void *arg);
@@ -61,8 +60,8 @@ typedef hdp_status (*hdpi_each_fn)(struct hdpi_member *member, void *arg);
 /* Memory that one step's captured arguments live in: reserved once as large as
  * the step needs, taken from in order, kept for the next step. */
 struct hdpi_arena {
-  unsigned char *base;
-  size_t used, capacity;
+    unsigned char *base;
+    size_t used, capacity;
 };
 hdp_status hdpi_arena_reserve(struct hdpi_arena *arena, size_t bytes);
 void *hdpi_arena_take(struct hdpi_arena *arena, size_t count, size_t size);
@@ -70,149 +69,150 @@ void *hdpi_arena_take(struct hdpi_arena *arena, size_t count, size_t size);
 size_t hdpi_arena_cost(size_t count, size_t size);
 
 struct hdpi_array { /* hdp_array, captured and completed */
-  unsigned char *data;
-  void **member_data; /* one a member; NULL: data */
-  int64_t row_bytes, stride_bytes;
+    unsigned char *data;
+    void **member_data; /* one a member; NULL: data */
+    int64_t row_bytes, stride_bytes;
 };
 
 struct hdpi_bucket { /* hdp_buffers, captured and completed */
-  int32_t kind;      /* HDPI_COMM_* */
-  int32_t dtype, op, root, tensor_count;
-  int64_t *elements;
-  const void **send; /* [member * tensor_count + tensor] */
-  void **recv;
-  int64_t *counts; /* one a member of mine */
-  int64_t total;
+    int32_t kind;    /* HDPI_COMM_* */
+    int32_t dtype, op, root, tensor_count;
+    int64_t *elements;
+    const void **send; /* [member * tensor_count + tensor] */
+    void **recv;
+    int64_t *counts; /* one a member of mine */
+    int64_t total;
 };
 
 enum { HDPI_STEP_RUN = 1, HDPI_STEP_REDUCE = 2, HDPI_STEP_EACH = 3 };
 
-struct hdpi_outcome { /* what one member made of one step */
-  hdp_error error;    /* status HDP_OK: none */
-  double compute_ns;  /* without waiting for others */
-  double step_ns;     /* on the member's own clock */
-  int64_t held_bytes, peak_bytes, free_bytes;
-  int32_t first_at_share;
-  int32_t span_count;
-  hdp_span spans[HDPI_MEMBER_SPANS];
+struct hdpi_outcome {  /* what one member made of one step */
+    hdp_error error;   /* status HDP_OK: none */
+    double compute_ns; /* without waiting for others */
+    double step_ns;    /* on the member's own clock */
+    int64_t held_bytes, peak_bytes, free_bytes;
+    int32_t first_at_share;
+    int32_t span_count;
+    hdp_span spans[HDPI_MEMBER_SPANS];
 };
 
 struct hdpi_step {
-  uint64_t number; /* written under the group's lock */
-  int32_t kind;
-  hdp_plan *plan;                 /* one reference, or NULL */
-  const int64_t *items, *offsets; /* of my members; NULL without a plan */
-  int64_t total;
-  hdp_work_fn host, cuda;
-  void *user;
-  int32_t flags;
-  int64_t max_piece_items;
-  struct hdpi_array *inputs, *outputs;
-  int32_t input_count, output_count;
-  struct hdpi_bucket *buckets;
-  int32_t bucket_count;
-  struct hdpi_comm_call *calls; /* [member * bucket_count + bucket] */
-  unsigned char *said;          /* likewise: this member said ready */
-  hdpi_each_fn each;
-  void *each_arg;
-  int64_t accepted_ns;
-  _Atomic int64_t deadline_ns;
-  struct hdpi_arena arena;
-  struct hdpi_outcome *outcomes; /* one a member */
-  /* members not yet through computing, settling, the whole step */
-  _Atomic int32_t computing, agreeing, settling;
-  _Atomic int32_t failing; /* 1: some member recorded an error */
-  int32_t nothing;         /* 1: a batch of 0 rows reduces nothing */
-  struct hdpi_park agreed; /* agreeing reached 0 */
-  /* results, written by the member that completes the step */
-  hdp_error error;
-  hdp_report *report;
+    uint64_t number; /* written under the group's lock */
+    int32_t kind;
+    hdp_plan *plan;                 /* one reference, or NULL */
+    const int64_t *items, *offsets; /* of my members; NULL without a plan */
+    int64_t total;
+    hdp_work_fn host, cuda;
+    void *user;
+    int32_t flags;
+    int64_t max_piece_items;
+    struct hdpi_array *inputs, *outputs;
+    int32_t input_count, output_count;
+    struct hdpi_bucket *buckets;
+    int32_t bucket_count;
+    struct hdpi_comm_call *calls; /* [member * bucket_count + bucket] */
+    unsigned char *said;          /* likewise: this member said ready */
+    hdpi_each_fn each;
+    void *each_arg;
+    int64_t accepted_ns;
+    _Atomic int64_t deadline_ns;
+    struct hdpi_arena arena;
+    struct hdpi_outcome *outcomes; /* one a member */
+    /* members not yet through computing, settling, the whole step */
+    _Atomic int32_t computing, agreeing, settling;
+    _Atomic int32_t failing; /* 1: some member recorded an error */
+    int32_t nothing;         /* 1: a batch of 0 rows reduces nothing */
+    struct hdpi_park agreed; /* agreeing reached 0 */
+    hdp_report *fresh;       /* for this step, from opening to accepting */
+    /* results, written by the member that completes the step; of the step
+     * before last until this one is accepted */
+    hdp_error error;
+    hdp_report *report;
 };
 
-/* ---- group ----------------------------------------------------------------
- */
+/* ---- group ---------------------------------------------------------------- */
 
 /* Heads a block that a member of a lost group may still be using: it is freed
  * with the group, which the member's thread holds. */
 struct hdpi_abandoned {
-  struct hdpi_abandoned *next;
+    struct hdpi_abandoned *next;
 };
 
 /* Where a member is, for naming who is late. */
 enum {
-  HDPI_OUTSIDE = 0,
-  HDPI_INSIDE_FUNCTION = 1,
-  HDPI_INSIDE_WAIT = 2 /* its function waits for the others */
+    HDPI_OUTSIDE = 0,
+    HDPI_INSIDE_FUNCTION = 1,
+    HDPI_INSIDE_WAIT = 2 /* its function waits for the others */
 };
 
 struct hdpi_store { /* a member's rows of one array, kept between steps */
-  void *memory;
-  size_t bytes;
+    void *memory;
+    size_t bytes;
 };
 
 struct hdpi_member {
-  struct hdp_group *group;
-  int32_t index, rank;
-  struct hdpi_device *device;
-  struct hdpi_comm *comm; /* NULL until the first reduce */
-  char key[HDPI_KEY_MAX]; /* lasting identity */
+    struct hdp_group *group;
+    int32_t index, rank;
+    struct hdpi_device *device;
+    struct hdpi_comm *comm; /* NULL until the first reduce */
+    char key[HDPI_KEY_MAX]; /* lasting identity */
 
-  pthread_t thread;
-  int32_t threaded;       /* 1: thread runs */
-  _Atomic int32_t inside; /* HDPI_OUTSIDE ... */
-  uint64_t next;          /* step this member takes up next */
-  struct hdpi_park inbox;
+    pthread_t thread;
+    int32_t threaded;       /* 1: thread runs */
+    _Atomic int32_t inside; /* HDPI_OUTSIDE ... */
+    uint64_t next;          /* step this member takes up next */
+    struct hdpi_park inbox;
 
-  /* of the step at hand; only the member's own thread */
-  struct hdpi_step *step;
-  hdp_shard shard;
-  _Atomic int32_t live; /* 1: shard functions may be called */
-  pthread_mutex_t door; /* shard functions come from any thread */
-  int32_t posted;       /* buckets posted, in table order */
-  uint64_t ticket;      /* of the last one */
-  int64_t shard_wanted_bytes;
-  hdp_status shard_status; /* of hdp_shard_fail() */
-  char shard_text[200];
-  hdp_view *views; /* inputs, then outputs */
-  size_t view_capacity;
-  struct hdpi_store *stores; /* inputs, outputs, outputs kept back */
-  size_t store_capacity;
-  struct hdpi_mark begin, from, to, pause_from, pause_to, ready;
-  double paused_ns;
-  int64_t last_items;             /* of the step before; -1: none */
-  int64_t held_bytes, peak_bytes; /* through hdpi_member_alloc */
+    /* of the step at hand; only the member's own thread */
+    struct hdpi_step *step;
+    hdp_shard shard;
+    _Atomic int32_t live; /* 1: shard functions may be called */
+    pthread_mutex_t door; /* shard functions come from any thread */
+    int32_t posted;       /* buckets posted, in table order */
+    uint64_t ticket;      /* of the last one */
+    int64_t shard_wanted_bytes;
+    hdp_status shard_status; /* of hdp_shard_fail() */
+    char shard_text[200];
+    hdp_view *views; /* inputs, then outputs */
+    size_t view_capacity;
+    struct hdpi_store *stores; /* inputs, outputs, outputs kept back */
+    size_t store_capacity;
+    struct hdpi_mark begin, from, to, pause_from, pause_to, ready;
+    double paused_ns;
+    int64_t last_items;             /* of the step before; -1: none */
+    int64_t held_bytes, peak_bytes; /* through hdpi_member_alloc */
 };
 
 struct hdpi_report_pool;
 
 struct hdp_group {
-  struct hdpi_object object;
-  hdp_context *context;         /* one reference */
-  struct hdpi_machine *machine; /* likewise; the members' models, or NULL */
-  _Atomic int32_t holders;      /* threads inside, plus one for the handle */
-  struct hdpi_member *members;
-  int32_t member_count;
-  int32_t caller_mode, comm_mode, all_virtual;
-  uint64_t fingerprint;
-  int64_t timeout_ns;
-  struct hdpi_patience patience;
-  hdp_alloc_fn alloc;
-  hdp_free_fn free;
-  void *alloc_user;
+    struct hdpi_object object;
+    hdp_context *context;         /* one reference */
+    struct hdpi_machine *machine; /* likewise; the members' models, or NULL */
+    _Atomic int32_t holders;      /* threads inside, plus one for the handle */
+    struct hdpi_member *members;
+    int32_t member_count;
+    int32_t caller_mode, comm_mode, all_virtual;
+    uint64_t fingerprint;
+    int64_t timeout_ns;
+    struct hdpi_patience patience;
+    hdp_alloc_fn alloc;
+    hdp_free_fn free;
+    void *alloc_user;
 
-  _Atomic int32_t driving; /* a thread is making a step */
-  _Atomic uint64_t accepted, issued, done;
-  _Atomic int32_t quit;
-  struct hdpi_park outbox;  /* issued, done or lost changed */
-  pthread_mutex_t lock;     /* results of the slots, failed, health */
-  uint64_t failed;          /* step whose failure nobody has seen; 0: none */
-  uint64_t opened, tainted; /* last opened; those up to it end with state */
-  hdp_error last_failure;   /* of the last step that failed */
-  _Atomic int32_t lost;     /* 1: health holds why */
-  hdp_error health;
-  struct hdpi_abandoned *abandoned; /* under the lock */
-  struct hdpi_report_pool *reports;
-  struct hdpi_step steps[HDPI_STEPS_IN_FLIGHT];
+    _Atomic int32_t driving; /* a thread is making a step */
+    _Atomic uint64_t accepted, issued, done;
+    _Atomic int32_t quit;
+    struct hdpi_park outbox; /* issued, done or lost changed */
+    pthread_mutex_t lock;    /* results of the slots, failed, health */
+    uint64_t failed;         /* step whose failure nobody has seen; 0: none */
+    uint64_t tainted;        /* steps up to it end with state */
+    hdp_error last_failure;  /* of the last step that failed */
+    _Atomic int32_t lost;    /* 1: health holds why */
+    hdp_error health;
+    struct hdpi_abandoned *abandoned; /* under the lock */
+    struct hdpi_report_pool *reports;
+    struct hdpi_step steps[HDPI_STEPS_IN_FLIGHT];
 };
 
 /** Refuses what is no group, forked use, and a lost group (its own error). */
@@ -242,8 +242,7 @@ void hdpi_group_abandon(hdp_group *group, struct hdpi_abandoned *block);
 /** Drops a holder; the last one frees the group. */
 void hdpi_group_leave(hdp_group *group);
 
-/* ---- step.c: accepting, completing, waiting -------------------------------
- */
+/* ---- step.c: accepting, completing, waiting ------------------------------- */
 
 /** Takes the right to make a step and a free slot (waiting for the step before
  *  last, to its deadline). HDP_ERR_BUSY, HDP_ERR_STATE while a failed step has
@@ -261,10 +260,10 @@ void hdpi_step_complete(hdp_group *group, struct hdpi_step *step);
  *  returns what it said before; such a thread may make or await no step. */
 const hdp_group *hdpi_step_working_for(const hdp_group *group);
 hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number);
+/** Releases all that the slot holds. */
 void hdpi_step_finish(struct hdpi_step *step);
 
-/* ---- report_pool.c: reports, used again -----------------------------------
- */
+/* ---- report_pool.c: reports, used again ----------------------------------- */
 
 hdp_status hdpi_report_pool_create(struct hdpi_report_pool **out,
                                    int32_t rank_count, int32_t span_capacity);
@@ -274,8 +273,7 @@ hdp_status hdpi_report_pool_take(hdp_report **out,
 /** Ends with the last report that is out. NULL is allowed. */
 void hdpi_report_pool_destroy(struct hdpi_report_pool *pool);
 
-/* ---- member.c: a member's part of a step ----------------------------------
- */
+/* ---- member.c: a member's part of a step ---------------------------------- */
 
 hdp_status hdpi_member_start(struct hdpi_member *member); /* its thread */
 /** The three phases of a step, in order: the caller's function and what goes
@@ -304,8 +302,7 @@ hdp_status hdpi_member_alloc(struct hdpi_member *member, void **out,
 void hdpi_member_free(struct hdpi_member *member, void *memory, size_t bytes);
 /** Gives idle workspace back. */
 void hdpi_member_trim(struct hdpi_member *member);
-/* ---- shard.c: the caller's function on a member's rows --------------------
- */
+/* ---- shard.c: the caller's function on a member's rows -------------------- */
 
 /** Rows in, the function in pieces, rows out. */
 hdp_status hdpi_shard_run(struct hdpi_member *member);
@@ -317,8 +314,7 @@ hdp_status hdpi_member_probe_work(struct hdpi_member *member,
                                   const hdp_work *work, int64_t items,
                                   double *out_ns);
 
-/* ---- reduce.c: the caller's buckets into a step ---------------------------
- */
+/* ---- reduce.c: the caller's buckets into a step --------------------------- */
 
 /** Checks what a bucket is, and adds to *bytes what capturing these will take
  *  from the arena. */
@@ -336,14 +332,13 @@ hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
 hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
                              const hdp_plan *plan);
 
-/* ---- machine.c: described machines ----------------------------------------
- */
+/* ---- machine.c: described machines ---------------------------------------- */
 
 /* A machine that comes with the library, as the text of its file. */
 struct hdpi_shipped {
-  const char *name;
-  const unsigned char *text;
-  size_t length;
+    const char *name;
+    const unsigned char *text;
+    size_t length;
 };
 extern const struct hdpi_shipped hdpi_shipped_machines[]; /* ends with NULL */
 

@@ -102,62 +102,10 @@ static hdp_status await(hdp_group *group, const _Atomic uint64_t *counter,
   }
 }
 
-/* Under the lock, since waiters look at the slot's number and results. */
-static hdp_status claim_slot(hdp_group *group, struct hdpi_step *step,
-                             uint64_t number) {
-  hdp_status status = HDP_OK;
-
-  (void)pthread_mutex_lock(&group->lock);
-  if (group->failed) {
-    status =
-        hdpi_fail(HDP_ERR_STATE, "step %llu failed and has not been waited for",
-                  (unsigned long long)group->failed);
-  } else {
-    hdpi_step_finish(step);
-    status = hdpi_report_pool_take(&step->report, group->reports);
-    if (status == HDP_OK)
-      group->opened = step->number = number;
-  }
-  (void)pthread_mutex_unlock(&group->lock);
-  return status;
-}
-
-hdp_status hdpi_step_open(struct hdpi_step **out, hdp_group *group,
-                          int64_t timeout_ns) {
-  uint64_t number;
-  struct hdpi_step *step;
-  hdp_status status;
-
-  HDPI_RETURN_IF(hdpi_group_check(group));
-  HDPI_RETURN_IF(refuse_self(group));
-  if (timeout_ns < 0)
-    return hdpi_fail(HDP_ERR_ARGUMENT, "timeout_ns is negative");
-  if (atomic_exchange_explicit(&group->driving, 1, memory_order_acquire))
-    return hdpi_fail(HDP_ERR_BUSY,
-                     "another thread is making a step of this group");
-  number = atomic_load_explicit(&group->accepted, memory_order_relaxed) + 1;
-  step = slot_of(group, number);
-  if (number > HDPI_STEPS_IN_FLIGHT)
-    HDPI_TRY(
-        await(group, &group->done, number - HDPI_STEPS_IN_FLIGHT, INT64_MAX));
-  HDPI_TRY(claim_slot(group, step, number));
-  atomic_store_explicit(
-      &step->deadline_ns,
-      hdpi_deadline_ns(timeout_ns ? timeout_ns : group->timeout_ns),
-      memory_order_relaxed);
-  *out = step;
-  return HDP_OK;
-out:
-  atomic_store_explicit(&group->driving, 0, memory_order_release);
-  return status;
-}
-
-/* Back to empty; arena and errors stay for the next step. */
-void hdpi_step_finish(struct hdpi_step *step) {
+/* What was captured goes; the results stay for those who still ask. */
+static void forget(struct hdpi_step *step) {
   hdp_plan_destroy(step->plan);
-  hdp_report_destroy(step->report);
   step->plan = NULL;
-  step->report = NULL;
   step->items = step->offsets = NULL;
   step->host = step->cuda = NULL;
   step->each = NULL;
@@ -168,11 +116,73 @@ void hdpi_step_finish(struct hdpi_step *step) {
   step->input_count = step->output_count = step->bucket_count = 0;
   step->flags = step->nothing = 0;
   step->total = step->max_piece_items = 0;
-  step->error.status = HDP_OK;
+}
+
+/* The report is taken before anything of the step before last is given up:
+ * until this one is accepted that one can still be asked for. */
+static hdp_status claim_slot(hdp_group *group, struct hdpi_step *step) {
+  hdp_status status = HDP_OK;
+
+  (void)pthread_mutex_lock(&group->lock);
+  if (group->failed)
+    status =
+        hdpi_fail(HDP_ERR_STATE, "step %llu failed and has not been waited for",
+                  (unsigned long long)group->failed);
+  else
+    status = hdpi_report_pool_take(&step->fresh, group->reports);
+  (void)pthread_mutex_unlock(&group->lock);
+  if (status == HDP_OK)
+    forget(step);
+  return status;
+}
+
+static hdp_status open_slot(struct hdpi_step **out, hdp_group *group,
+                            int64_t timeout_ns) {
+  uint64_t number =
+      atomic_load_explicit(&group->accepted, memory_order_relaxed) + 1;
+  struct hdpi_step *step = slot_of(group, number);
+
+  if (number > HDPI_STEPS_IN_FLIGHT)
+    HDPI_RETURN_IF(
+        await(group, &group->done, number - HDPI_STEPS_IN_FLIGHT, INT64_MAX));
+  HDPI_RETURN_IF(claim_slot(group, step));
+  atomic_store_explicit(
+      &step->deadline_ns,
+      hdpi_deadline_ns(timeout_ns ? timeout_ns : group->timeout_ns),
+      memory_order_relaxed);
+  *out = step;
+  return HDP_OK;
+}
+
+hdp_status hdpi_step_open(struct hdpi_step **out, hdp_group *group,
+                          int64_t timeout_ns) {
+  hdp_status status;
+
+  HDPI_RETURN_IF(hdpi_group_check(group));
+  HDPI_RETURN_IF(refuse_self(group));
+  if (timeout_ns < 0)
+    return hdpi_fail(HDP_ERR_ARGUMENT, "timeout_ns is negative");
+  if (atomic_exchange_explicit(&group->driving, 1, memory_order_acquire))
+    return hdpi_fail(HDP_ERR_BUSY,
+                     "another thread is making a step of this group");
+  status = open_slot(out, group, timeout_ns);
+  if (status != HDP_OK)
+    atomic_store_explicit(&group->driving, 0, memory_order_release);
+  return status;
+}
+
+void hdpi_step_finish(struct hdpi_step *step) {
+  forget(step);
+  hdp_report_destroy(step->report);
+  hdp_report_destroy(step->fresh);
+  free(step->arena.base);
+  free(step->outcomes);
 }
 
 void hdpi_step_cancel(hdp_group *group, struct hdpi_step *step) {
-  hdpi_step_finish(step);
+  forget(step);
+  hdp_report_destroy(step->fresh);
+  step->fresh = NULL;
   atomic_store_explicit(&group->driving, 0, memory_order_release);
 }
 
@@ -195,8 +205,28 @@ static void work_through(hdp_group *group, struct hdpi_step *step) {
     hdpi_member_commit(&group->members[m], step);
 }
 
+/* From here on the slot is this step's. One that failed since this was opened
+ * is an earlier one all the same. Under the lock, since waiters look at number
+ * and results. */
+static uint64_t take_number(hdp_group *group, struct hdpi_step *step) {
+  uint64_t number;
+
+  (void)pthread_mutex_lock(&group->lock);
+  number = atomic_load_explicit(&group->accepted, memory_order_relaxed) + 1;
+  hdp_report_destroy(step->report);
+  step->report = step->fresh;
+  step->fresh = NULL;
+  step->error.status = HDP_OK;
+  step->number = number;
+  if (group->failed)
+    group->tainted = number;
+  atomic_store_explicit(&group->accepted, number, memory_order_release);
+  (void)pthread_mutex_unlock(&group->lock);
+  return number;
+}
+
 uint64_t hdpi_step_accept(hdp_group *group, struct hdpi_step *step) {
-  uint64_t number = step->number;
+  uint64_t number;
   int32_t m;
 
   for (m = 0; m < group->member_count; ++m)
@@ -209,7 +239,7 @@ uint64_t hdpi_step_accept(hdp_group *group, struct hdpi_step *step) {
   atomic_store_explicit(&step->settling, group->member_count,
                         memory_order_relaxed);
   step->accepted_ns = hdpi_clock_ns();
-  atomic_store_explicit(&group->accepted, number, memory_order_release);
+  number = take_number(group, step);
   if (group->caller_mode)
     work_through(group, step);
   else
@@ -286,7 +316,8 @@ static void judge(hdp_group *group, struct hdpi_step *step) {
     if (!group->failed)
       group->failed = step->number;
     if (step->number > group->tainted)
-      group->tainted = group->opened;
+      group->tainted =
+          atomic_load_explicit(&group->accepted, memory_order_relaxed);
   } else if (step->number <= group->tainted) {
     (void)hdpi_fail(HDP_ERR_STATE, "an earlier step failed");
     step->error = *hdpi_error();

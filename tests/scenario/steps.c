@@ -181,6 +181,79 @@ static void old_and_foreign_numbers(void **state)
     }
 }
 
+/* ---- refused --------------------------------------------------------------- */
+
+/* A call that was refused is no step: the two before it are still known. */
+static void a_refused_call_follows_nobody(void **state)
+{
+    int w;
+
+    (void)state;
+    for (w = 0; w < WAY_COUNT; ++w) {
+        struct scene scene;
+        struct job job;
+        hdp_report *report = NULL;
+        uint64_t first, second, none;
+        scene_open_way(&scene, &ways[w], shares, MEMBERS);
+        job_open(&job, ROWS, MEMBERS);
+        expect_ok(hdp_run_async(&first, scene.group, scene.plan, &job.work));
+        expect_ok(hdp_run_async(&second, scene.group, scene.plan, &job.work));
+        expect_status(HDP_ERR_ARGUMENT,
+                      hdp_run_async(&none, scene.group, NULL, &job.work));
+        expect_number(2, (int64_t)last_accepted(scene.group), "%s: accepted",
+                      ways[w].name);
+        expect_ok(hdp_group_wait(&report, scene.group, first));
+        hdp_report_destroy(report);
+        expect_ok(hdp_group_wait(NULL, scene.group, second));
+        scene_close(&scene);
+    }
+}
+
+struct doomed {
+    struct gate gate;
+    int32_t code;
+};
+
+static int32_t fail_behind_gate(const hdp_shard *shard, void *user)
+{
+    struct doomed *doomed = user;
+
+    if (shard->member != 0)
+        return 0;
+    gate_pass(&doomed->gate);
+    return doomed->code;
+}
+
+/* Its number goes to the next call, which did not follow the step that failed
+ * meanwhile and so does not fail with it. */
+static void a_refused_number_is_clean(void **state)
+{
+    static const struct way way = { HDP_HOST, HDP_THREADS_MEMBER, "host" };
+    struct doomed doomed = { GATE_CLOSED, 5 };
+    struct scene scene;
+    hdp_work work;
+    uint64_t first, next;
+
+    (void)state;
+    scene_open_way(&scene, &way, shares, MEMBERS);
+    expect_ok(hdp_options_init(&work, sizeof work));
+    work.host = fail_behind_gate;
+    work.user = &doomed;
+    expect_ok(hdp_run_async(&first, scene.group, scene.plan, &work));
+    gate_await(&doomed.gate, &doomed.gate.came, 1);
+    expect_status(HDP_ERR_ARGUMENT,
+                  hdp_run_async(&next, scene.group, NULL, &work));
+    gate_open(&doomed.gate);
+    expect_status(HDP_ERR_CALLBACK, hdp_group_wait(NULL, scene.group, first));
+    doomed.code = 0;
+    expect_ok(hdp_run_async(&next, scene.group, scene.plan, &work));
+    expect_number((int64_t)first + 1, (int64_t)next, "the next step");
+    expect_ok(hdp_group_wait(NULL, scene.group, next));
+    scene_close(&scene);
+}
+
+/* ---- many threads ----------------------------------------------------------- */
+
 struct waiter {
     hdp_group *group;
     uint64_t step;
@@ -241,6 +314,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_in_flight_a_third_waits),
         cmocka_unit_test(old_and_foreign_numbers),
+        cmocka_unit_test(a_refused_call_follows_nobody),
+        cmocka_unit_test(a_refused_number_is_clean),
         cmocka_unit_test(many_threads_wait_at_once),
     };
 
