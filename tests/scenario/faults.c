@@ -187,6 +187,40 @@ static void says_why_it_fails(void **state)
         }
 }
 
+/* What the member at fault said is told, also when it says "not now", and not
+ * what the members before it heard of it in their reduces. */
+static int32_t not_now(const hdp_shard *shard, void *user)
+{
+    const struct job *job = user;
+
+    if (shard->member != job->bad_member)
+        return 0;
+    (void)hdp_shard_fail(shard, HDP_ERR_STATE, 0, "the optimizer is asleep");
+    return 0;
+}
+
+static void tells_the_cause(void **state)
+{
+    int w;
+
+    (void)state;
+    for (w = 0; w < WAY_COUNT; ++w) {
+        struct scene scene;
+        struct job job;
+        scene_open_way(&scene, &ways[w], shares, MEMBERS);
+        job_open(&job, ROWS, MEMBERS);
+        job.bad_member = 2;
+        job.work.host = not_now;
+        expect_status(HDP_ERR_STATE,
+                      hdp_run(NULL, scene.group, scene.plan, &job.work));
+        expect_who(HDP_ERR_STATE, 2, 1, ways[w].name);
+        if (!strstr(hdp_last_error(), "asleep"))
+            fail_msg("%s: expected the reason, got \"%s\"", ways[w].name,
+                     hdp_last_error());
+        scene_close(&scene);
+    }
+}
+
 /* ---- a slow function ----------------------------------------------------------- */
 
 struct slow {
@@ -248,6 +282,7 @@ int main(void)
         cmocka_unit_test(fails_on_each_shard),
         cmocka_unit_test(fails_without_rows),
         cmocka_unit_test(says_why_it_fails),
+        cmocka_unit_test(tells_the_cause),
         cmocka_unit_test(slow_on_each_member),
     };
 
