@@ -215,6 +215,10 @@ struct hdp_group {
     struct hdpi_step steps[HDPI_STEPS_IN_FLIGHT];
 };
 
+/** A group of a topology's devices, in its order. */
+hdp_status hdpi_group_make(hdp_group **out, hdp_context *context,
+                           const hdp_topology *topology,
+                           const hdp_group_options *options);
 /** Refuses what is no group, forked use, and a lost group (its own error). */
 hdp_status hdpi_group_check(const hdp_group *group);
 /** The same but a lost group passes: for looking, waiting and leaving. */
@@ -234,9 +238,10 @@ int hdpi_group_drained(hdp_group *group);
 /** Opens the communicators if they are not; driving thread. */
 hdp_status hdpi_group_connect(hdp_group *group);
 /** Runs fn on every member's thread at once (CALLER mode: one after the other
- *  on this thread) and returns the first member's error. Makes a step. */
+ *  on this thread) and answers as hdp_group_wait(). Makes a step; timeout_ns 0
+ *  is the group's. */
 hdp_status hdpi_group_each(hdp_group *group, hdpi_each_fn fn, void *arg,
-                           int64_t deadline_ns);
+                           int64_t timeout_ns);
 /** Leaves a block from hdpi_alloc() to the group, which frees it last. */
 void hdpi_group_abandon(hdp_group *group, struct hdpi_abandoned *block);
 /** Drops a holder; the last one frees the group. */
