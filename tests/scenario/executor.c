@@ -197,14 +197,14 @@ static void reduces_by_the_last_plan(void **state)
     if (job.mean[0][0] != 2 || job.mean[1][1] != 2)
         fail_msg("weights 6 to 2: expected (6 x 1 + 2 x 5) / 8 = 2, got %g",
                  job.mean[0][0]);
-    expect_ok(hdp_executor_plan(&plan, desk.executor, 4)); /* 3 : 1 */
+    expect_ok(hdp_executor_plan(&plan, desk.executor, 1)); /* 1 : 0 */
     hdp_plan_destroy(plan);
     job.mean[0][0] = 1;
-    job.mean[1][0] = 9;
+    job.mean[1][0] = (double)NAN;
     expect_ok(hdp_executor_all_reduce(desk.executor, &job.buckets[0]));
-    if (job.mean[0][0] != 3)
-        fail_msg("weights 3 to 1: expected (3 x 1 + 9) / 4 = 3, got %g",
-                 job.mean[0][0]);
+    if (job.mean[0][0] != 1 || job.mean[1][0] != 1)
+        fail_msg("weights 1 to 0: expected 1, got %g and %g", job.mean[0][0],
+                 job.mean[1][0]);
     desk_close(&desk);
 }
 

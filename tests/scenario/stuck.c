@@ -221,8 +221,8 @@ static void never_returns_then_destroy(void **state)
         stuck_once(specs[(member + 1) % 2], member, member == 1, 1);
 }
 
-/* Destroyed with a second step behind the stuck one: its function is never
- * called, not even when the first one returns at last. */
+/* Destroyed with more pieces and a second step behind the stuck call: nothing
+ * of them is called, not even when it returns at last. */
 static void never_returns_with_two_in_flight(void **state)
 {
     struct scene scene;
@@ -235,6 +235,7 @@ static void never_returns_with_two_in_flight(void **state)
         stuck_open(&first, 0, 1);
         stuck_open(&second, 0, 1);
         gate_open(&second.gate);
+        first.job.work.max_piece_items = 1;
         scene_open(&scene, specs[i], shares, MEMBERS, NULL);
         expect_ok(
             hdp_run_async(&step, scene.group, scene.plan, &first.job.work));
@@ -243,6 +244,7 @@ static void never_returns_with_two_in_flight(void **state)
             hdp_run_async(&step, scene.group, scene.plan, &second.job.work));
         leave_by_destroy(&scene, &first);
         await_threads(threads);
+        expect_number(1, first.gate.came, "pieces of the stuck member");
         expect_number(0, second.gate.came, "functions of the second step");
     }
 }
@@ -391,6 +393,7 @@ static void abort_wakes_who_waits(void **state)
     expect_ok(hdp_group_abort(scene.group));
     expect_ok(hdp_group_abort(scene.group));
     expect_status(HDP_ERR_STATE, hdp_group_health(&error, scene.group));
+    expect_number(HDP_GROUP_LOST, error.severity, "severity after abort");
     expect_status(HDP_ERR_STATE,
                   hdp_run(NULL, scene.group, scene.plan, &stuck.job.work));
     scene_close(&scene);
