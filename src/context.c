@@ -80,7 +80,8 @@ static void context_free(hdp_context *context)
     free(context->cublas_path);
     free(context->nccl_path);
     free(context->nvml_path);
-    free(context->devices);
+    for (int32_t i = 0; i < HDPI_VARIABLE_COUNT; ++i)
+        free(context->variables[i]);
     free(context);
 }
 
@@ -119,8 +120,9 @@ hdp_status hdp_context_create(hdp_context **out,
     HDPI_TRY(copy_text(&context->cublas_path, own.cublas_path, "cublas_path"));
     HDPI_TRY(copy_text(&context->nccl_path, own.nccl_path, "nccl_path"));
     HDPI_TRY(copy_text(&context->nvml_path, own.nvml_path, "nvml_path"));
-    HDPI_TRY(copy_text(&context->devices, hdpi_variable(HDPI_DEVICES),
-                       "HDP_DEVICES"));
+    for (int32_t i = 0; i < HDPI_VARIABLE_COUNT; ++i)
+        HDPI_TRY(copy_text(&context->variables[i], hdpi_variable(i),
+                           hdpi_variables[i]));
     hdpi_object_init(&context->object, HDPI_CONTEXT);
     *out = context;
     context = NULL;

@@ -210,7 +210,7 @@ out:
 
 /* A described machine is seen by a process that has just what the options say;
  * this one by this process, whose driver has obeyed its own mask already. */
-static hdp_status apply_mask(hdp_topology *topology,
+static hdp_status apply_mask(hdp_topology *topology, const hdp_context *context,
                              const hdp_discover_options *own, int described)
 {
     struct view view = { .mask = own->mask, .order = own->order };
@@ -219,9 +219,9 @@ static hdp_status apply_mask(hdp_topology *topology,
     find_gpus(&view, topology);
     if (!described) {
         if (!view.mask)
-            view.mask = hdpi_variable(HDPI_CUDA_MASK);
+            view.mask = context->variables[HDPI_CUDA_MASK];
         if (!view.order)
-            view.order = hdpi_variable(HDPI_CUDA_ORDER);
+            view.order = context->variables[HDPI_CUDA_ORDER];
         topology->info.mask_set = view.mask != NULL;
     }
     if (!asked && (!described || view.gpu_count == 0))
@@ -249,7 +249,7 @@ static hdp_status discover(hdp_topology **out, const hdp_context *context,
         HDPI_TRY(look_around(topology, log));
     put_in_order(topology);
     hdpi_spec_name_devices(topology);
-    HDPI_TRY(apply_mask(topology, options, described));
+    HDPI_TRY(apply_mask(topology, context, options, described));
     assert(hdpi_topology_is_valid(topology));
     tell(topology, log);
     *out = topology;

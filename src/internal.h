@@ -23,12 +23,24 @@ enum { HDPI_STEPS_IN_FLIGHT = 2, HDPI_MEMBER_SPANS = 8 };
 
 /* ---- context ------------------------------------------------------------- */
 
+/* The closed list of variables that the library reads, in context.c alone. The
+ * two of CUDA are shown, never obeyed in the driver's place. */
+enum {
+    HDPI_DEVICES = 0,
+    HDPI_CUDA_MASK = 1,
+    HDPI_CUDA_ORDER = 2,
+    HDPI_VARIABLE_COUNT = 3
+};
+extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
+/** What it holds now, for telling; verbs go by what their context read. */
+const char *hdpi_variable(int32_t which);
+
 struct hdp_context {
     struct hdpi_object object;
     struct hdpi_log log;
     int64_t timeout_ns;
     char *cublas_path, *nccl_path, *nvml_path;
-    char *devices; /* HDP_DEVICES as it was at creation, or NULL */
+    char *variables[HDPI_VARIABLE_COUNT]; /* at creation; NULL: not set */
 };
 
 /** Refuses a handle that is not a context, and any use in a forked child. */
@@ -40,17 +52,6 @@ int hdpi_process_forked(void);
 /** Called when the first thread or vendor library of a group is about to be
  *  used: from now on a forked child is refused. */
 void hdpi_process_started(void);
-
-/* The closed list of variables that the library reads, here alone. The two of
- * CUDA are shown, never obeyed in the driver's place. */
-enum {
-    HDPI_DEVICES = 0,
-    HDPI_CUDA_MASK = 1,
-    HDPI_CUDA_ORDER = 2,
-    HDPI_VARIABLE_COUNT = 3
-};
-extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
-const char *hdpi_variable(int32_t which);
 
 /* ---- steps ---------------------------------------------------------------- */
 
