@@ -138,6 +138,14 @@ hdp_status hdpi_error_adopt(const hdp_error *error)
     return error->status;
 }
 
+void hdpi_error_behind(const char *name)
+{
+    char raw[RAW_MAX];
+
+    (void)snprintf(raw, sizeof raw, "%s: %s", name, detail.text);
+    hdpi_text_escape(detail.text, sizeof detail.text, raw, strlen(raw));
+}
+
 const char *hdp_last_error(void)
 {
     return detail.text;

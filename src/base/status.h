@@ -48,6 +48,10 @@ hdp_status hdpi_fail(hdp_status status, const char *format, ...)
 /** This thread's detail, for adding fields right after hdpi_fail(). */
 hdp_error *hdpi_error(void);
 
+/** Puts "name: " before this thread's text: for what is wrong with a text that
+ *  the caller of the library did not hand in himself. */
+void hdpi_error_behind(const char *name);
+
 /** Takes over an error that was born on another thread; returns its status.
  *  A detail whose status is HDP_OK leaves this thread's untouched. */
 hdp_status hdpi_error_adopt(const hdp_error *error);

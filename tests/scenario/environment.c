@@ -1,67 +1,98 @@
 /* The environment is read once, with the context: what a program changes in it
  * later reaches the next context and no verb of this one. */
-#include "scene.h"
 #include <stdlib.h>
+#include <string.h>
+#include "scene.h"
 
-static void set(const char *name, const char *value) {
-  expect_number(0, value ? setenv(name, value, 1) : unsetenv(name), "%s", name);
+static void set(const char *name, const char *value)
+{
+    expect_number(0, value ? setenv(name, value, 1) : unsetenv(name), "%s",
+                  name);
 }
 
-static int32_t members_of_auto(hdp_context *context) {
-  hdp_group *group = NULL;
-  hdp_group_info info = {.size = sizeof info};
+static int32_t members_of_auto(hdp_context *context)
+{
+    hdp_group *group = NULL;
+    hdp_group_info info = { .size = sizeof info };
 
-  expect_ok(hdp_group_create_spec(&group, context, "auto", NULL));
-  expect_ok(hdp_group_get(&info, group));
-  hdp_group_destroy(group);
-  return info.member_count;
+    expect_ok(hdp_group_create_spec(&group, context, "auto", NULL));
+    expect_ok(hdp_group_get(&info, group));
+    hdp_group_destroy(group);
+    return info.member_count;
 }
 
-static void auto_is_what_the_variable_was(void **state) {
-  hdp_context *before, *after;
+static void auto_is_what_the_variable_was(void **state)
+{
+    hdp_context *before, *after;
 
-  (void)state;
-  set("HDP_DEVICES", "sim:0-2");
-  expect_ok(hdp_context_create(&before, NULL));
-  set("HDP_DEVICES", "sim:0-4");
-  expect_ok(hdp_context_create(&after, NULL));
-  set("HDP_DEVICES", NULL);
-  expect_number(3, members_of_auto(before), "members, first context");
-  expect_number(5, members_of_auto(after), "members, second context");
-  hdp_context_destroy(before);
-  hdp_context_destroy(after);
+    (void)state;
+    set("HDP_DEVICES", "sim:0-2");
+    expect_ok(hdp_context_create(&before, NULL));
+    set("HDP_DEVICES", "sim:0-4");
+    expect_ok(hdp_context_create(&after, NULL));
+    set("HDP_DEVICES", NULL);
+    expect_number(3, members_of_auto(before), "members, first context");
+    expect_number(5, members_of_auto(after), "members, second context");
+    hdp_context_destroy(before);
+    hdp_context_destroy(after);
 }
 
-static int32_t mask_set(hdp_context *context) {
-  hdp_topology *topology = NULL;
-  hdp_topology_info info = {.size = sizeof info};
+/* The caller wrote "auto": where the text at fault stands is told. */
+static void a_bad_variable_is_named(void **state)
+{
+    static const char *const bad[] = { "sim:0/itme=1", "", "sim:0+sim:0" };
+    size_t i;
 
-  expect_ok(hdp_discover(&topology, context, NULL));
-  expect_ok(hdp_topology_get(&info, topology));
-  hdp_topology_destroy(topology);
-  return info.mask_set;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        hdp_context *context;
+        hdp_group *group = NULL;
+        set("HDP_DEVICES", bad[i]);
+        expect_ok(hdp_context_create(&context, NULL));
+        expect_status(HDP_ERR_ARGUMENT,
+                      hdp_group_create_spec(&group, context, "auto", NULL));
+        if (strncmp(hdp_last_error(), "HDP_DEVICES: ", 13) != 0)
+            fail_msg("\"%s\": expected an error of HDP_DEVICES, got \"%s\"",
+                     bad[i], hdp_last_error());
+        hdp_context_destroy(context);
+    }
+    set("HDP_DEVICES", NULL);
 }
 
-static void the_mask_is_what_the_variable_was(void **state) {
-  hdp_context *before, *after;
+static int32_t mask_set(hdp_context *context)
+{
+    hdp_topology *topology = NULL;
+    hdp_topology_info info = { .size = sizeof info };
 
-  (void)state;
-  set("CUDA_VISIBLE_DEVICES", NULL);
-  expect_ok(hdp_context_create(&before, NULL));
-  set("CUDA_VISIBLE_DEVICES", "0");
-  expect_ok(hdp_context_create(&after, NULL));
-  expect_number(0, mask_set(before), "a mask, first context");
-  set("CUDA_VISIBLE_DEVICES", NULL);
-  expect_number(1, mask_set(after), "a mask, second context");
-  hdp_context_destroy(before);
-  hdp_context_destroy(after);
+    expect_ok(hdp_discover(&topology, context, NULL));
+    expect_ok(hdp_topology_get(&info, topology));
+    hdp_topology_destroy(topology);
+    return info.mask_set;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(auto_is_what_the_variable_was),
-      cmocka_unit_test(the_mask_is_what_the_variable_was),
-  };
+static void the_mask_is_what_the_variable_was(void **state)
+{
+    hdp_context *before, *after;
 
-  return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
+    (void)state;
+    set("CUDA_VISIBLE_DEVICES", NULL);
+    expect_ok(hdp_context_create(&before, NULL));
+    set("CUDA_VISIBLE_DEVICES", "0");
+    expect_ok(hdp_context_create(&after, NULL));
+    expect_number(0, mask_set(before), "a mask, first context");
+    set("CUDA_VISIBLE_DEVICES", NULL);
+    expect_number(1, mask_set(after), "a mask, second context");
+    hdp_context_destroy(before);
+    hdp_context_destroy(after);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(auto_is_what_the_variable_was),
+        cmocka_unit_test(a_bad_variable_is_named),
+        cmocka_unit_test(the_mask_is_what_the_variable_was),
+    };
+
+    return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
 }
