@@ -238,9 +238,11 @@ static hdp_status read_ask(struct hdpi_device_row *row,
     char text[SPEC_ROOM] = "";
     hdp_status status = HDP_OK;
 
-    if (!at.value)
-        at = hdpi_json_member(device, "spec");
     HDPI_TRY(hdpi_json_read_text(&at, text, sizeof text));
+    if (text[0] == '\0') {
+        at = hdpi_json_member(device, "spec");
+        HDPI_TRY(hdpi_json_read_text(&at, text, sizeof text));
+    }
     if (text[0] == '\0')
         goto out;
     HDPI_TRY(place(&at, hdpi_spec_parse(&spec, text)));

@@ -419,6 +419,11 @@ static void test_topology(void **state)
     };
     (void)state;
     TRY(changes);
+    /* an empty ask is none: it would come back from the spec another time */
+    expect(TOPOLOGY,
+           "{\"schema\":\"hdp.topology\",\"schema_version\":1,\"devices\":["
+           "{\"backend\":\"host\",\"spec\":\"host:256\",\"ask\":\"\"}]}",
+           "devices[0].spec: devices: \"256\" at 6: host ids are 0 to 255");
 }
 
 int main(void)
