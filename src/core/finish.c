@@ -5,6 +5,7 @@
  * and which one is found by the same count, over prefixes of the ranks. */
 #include <float.h>
 #include <string.h>
+#include "core/quantum.h"
 #include "core/reach.h"
 
 /* ---- the search ---------------------------------------------------------- */
@@ -43,12 +44,11 @@ static double first_guess(const struct hdpi_search *s)
         double items = (double)in->total, rate = 0;
         int all = 1;
         for (int32_t i = 0; i < in->count; i++) {
-            struct hdpi_lane lane;
+            struct hdpi_lane own;
             double fixed_ns, item_ns;
             if (hdpi_high(in, i) == 0)
                 continue;
-            hdpi_finish_lane(&lane, in, i);
-            hdpi_lane_line(&lane, &fixed_ns, &item_ns);
+            hdpi_lane_line(hdpi_finish_lane(in, i, &own), &fixed_ns, &item_ns);
             if (fixed_ns >= guess || !(item_ns < DBL_MAX)) {
                 all = 0;
                 continue;
@@ -137,12 +137,12 @@ static int grows(const struct hdpi_search *s, int32_t i, double ns)
 {
     const struct hdpi_finish *in = s->in;
     int64_t items = in->items[i] * in->quantum + (i == s->last ? s->rest : 0);
-    struct hdpi_lane lane;
+    struct hdpi_lane own;
 
     if (items > hdpi_high(in, i) - in->quantum)
         return 0;
-    hdpi_finish_lane(&lane, in, i);
-    return hdpi_lane_time(&lane, items + in->quantum) <= ns;
+    return hdpi_lane_time(hdpi_finish_lane(in, i, &own), items + in->quantum) <=
+           ns;
 }
 
 /* 1 for a rank that has items whatever the search finds. */
@@ -288,8 +288,10 @@ int hdpi_finish(const struct hdpi_finish *finish, double *level)
                              .rest = finish->total % finish->quantum,
                              .last = HDPI_NO_LAST,
                              .only = -1 };
-    double below_it, ns = first_guess(&s);
 
+    if (finish->quanta)
+        return hdpi_unlike_finish(finish, level);
+    double below_it, ns = first_guess(&s);
     if (finish->low && s.rest == 0) {
         struct hdpi_reach least;
         hdpi_reach_by(&s, 0, &least);
@@ -306,4 +308,21 @@ int hdpi_finish(const struct hdpi_finish *finish, double *level)
     if (level)
         *level = ns;
     return 1;
+}
+
+int hdpi_finish_by(const struct hdpi_finish *finish, double ns)
+{
+    struct hdpi_search s = { .in = finish,
+                             .blocks = finish->total / finish->quantum,
+                             .rest = finish->total % finish->quantum,
+                             .last = HDPI_NO_LAST,
+                             .only = -1 };
+    struct hdpi_reach reach;
+
+    if (finish->quanta)
+        return hdpi_unlike_by(finish, ns);
+    if (s.rest > 0)
+        s.last = HDPI_ANY_LAST;
+    hdpi_reach_by(&s, ns, &reach);
+    return reach.held >= s.blocks;
 }

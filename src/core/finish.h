@@ -15,11 +15,11 @@ struct hdpi_pool {
 struct hdpi_finish {
     int32_t count;
     int64_t total, quantum; /* quantum 1 or more */
+    const int64_t *quanta;  /* each rank's where they differ: powers of two, no
+                             * pools, quantum the largest; NULL: all alike */
 
     /* speed: of a profile, or pure rates, or (both NULL) all alike */
-    const struct hdpi_rank_profile *ranks;
-    double in_bytes, out_bytes; /* an item over the host link */
-    int32_t overlap;
+    const struct hdpi_lane *lanes;
     const double *rates; /* 0 or more; 0 gets nothing */
     double scale;        /* factor of the rates, a power of two */
 
@@ -58,32 +58,21 @@ int hdpi_finish(const struct hdpi_finish *finish, double *level);
 /** Largest total the ranks could hold, minimums set aside; at most `total`. */
 int64_t hdpi_finish_capacity(const struct hdpi_finish *finish);
 
-/** Time of an item over a link; 0 without one. */
-static inline double hdpi_link_ns(double bytes, double bytes_per_second)
-{
-    if (bytes <= 0 || bytes_per_second <= 0)
-        return 0;
-    double ns = bytes / bytes_per_second * 1e9;
-    return ns < 1e24 ? ns : 1e24; /* times 2^63 items stays finite */
-}
+/** 1 when all is held by `ns`: the shares may end no later, unless a minimum
+ *  ends later by itself. items is scratch. */
+int hdpi_finish_by(const struct hdpi_finish *finish, double ns);
 
-/** The speed of one rank as the split sees it. */
-static inline void hdpi_finish_lane(struct hdpi_lane *out,
-                                    const struct hdpi_finish *finish,
-                                    int32_t rank)
+/** The speed of one rank as the split sees it; `own` is room for it. */
+static inline const struct hdpi_lane *
+hdpi_finish_lane(const struct hdpi_finish *finish, int32_t rank,
+                 struct hdpi_lane *own)
 {
-    out->in_ns = out->out_ns = 0;
-    out->overlap = finish->overlap;
-    out->rate = 1;
-    out->rank = finish->ranks ? &finish->ranks[rank] : NULL;
-    if (out->rank) {
-        out->in_ns =
-            hdpi_link_ns(finish->in_bytes, out->rank->in_bytes_per_second);
-        out->out_ns =
-            hdpi_link_ns(finish->out_bytes, out->rank->out_bytes_per_second);
-    } else if (finish->rates) {
-        out->rate = finish->rates[rank] * finish->scale;
-    }
+    if (finish->lanes)
+        return &finish->lanes[rank];
+    *own = (struct hdpi_lane){ .kind = HDPI_LANE_RATE, .item_ns = 1 };
+    if (finish->rates)
+        own->item_ns = finish->rates[rank] * finish->scale;
+    return own;
 }
 
 /** When the last of these shares ends. */

@@ -8,18 +8,53 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+/* Time of an item over a link; 0 without one. */
+static double link_ns(double bytes, double bytes_per_second)
+{
+    if (bytes <= 0 || bytes_per_second <= 0)
+        return 0;
+    double ns = bytes / bytes_per_second * 1e9;
+    return ns < 1e24 ? ns : 1e24; /* times 2^63 items stays finite */
+}
+
+void hdpi_lane_of(struct hdpi_lane *out, const struct hdpi_rank_profile *rank,
+                  double in_bytes, double out_bytes, int32_t overlap)
+{
+    double in_ns = link_ns(in_bytes, rank->in_bytes_per_second);
+    double out_ns = link_ns(out_bytes, rank->out_bytes_per_second);
+    int curve = rank->point_count > 0;
+
+    out->curve = curve ? rank : NULL;
+    out->kind = curve ? HDPI_LANE_CURVE : HDPI_LANE_LINE;
+    out->fixed_ns = rank->fixed_ns;
+    out->item_ns = rank->item_ns;
+    out->copy_ns = overlap ? larger(in_ns, out_ns) : in_ns + out_ns;
+    out->overlap = overlap;
+}
+
+/* About how many items a line or curve does by `limit`, each taking `extra_ns`
+ * more. */
+static double guess_plain(const struct hdpi_lane *lane, double limit,
+                          double extra_ns)
+{
+    if (lane->kind == HDPI_LANE_CURVE)
+        return hdpi_profile_guess(lane->curve, limit, extra_ns);
+    double slope = lane->item_ns + extra_ns;
+    if (slope > 0)
+        return (limit - lane->fixed_ns) / slope;
+    return limit >= lane->fixed_ns ? DBL_MAX : -1;
+}
+
 /* About how many items end by `limit`; may be off by rounding. */
 static double guess(const struct hdpi_lane *lane, double limit)
 {
-    if (!lane->rank)
-        return limit * lane->rate;
+    if (lane->kind == HDPI_LANE_RATE)
+        return limit * lane->item_ns;
     if (!lane->overlap)
-        return hdpi_profile_guess(lane->rank, limit,
-                                  lane->in_ns + lane->out_ns);
-    double items = hdpi_profile_guess(lane->rank, limit, 0);
-    double copy_ns = larger(lane->in_ns, lane->out_ns);
-    if (copy_ns > 0 && items > limit / copy_ns)
-        items = limit / copy_ns;
+        return guess_plain(lane, limit, lane->copy_ns);
+    double items = guess_plain(lane, limit, 0);
+    if (lane->copy_ns > 0 && items > limit / lane->copy_ns)
+        items = limit / lane->copy_ns;
     return items;
 }
 
@@ -101,16 +136,19 @@ void hdpi_lane_stop(struct hdpi_stop *out, const struct hdpi_lane *lane,
 void hdpi_lane_line(const struct hdpi_lane *lane, double *fixed_ns,
                     double *item_ns)
 {
-    const struct hdpi_rank_profile *rank = lane->rank;
-
-    if (!rank) {
+    if (lane->kind == HDPI_LANE_RATE) {
         *fixed_ns = 0;
-        *item_ns = 1 / lane->rate;
+        *item_ns = 1 / lane->item_ns;
         return;
     }
-    hdpi_profile_line(rank, fixed_ns, item_ns);
+    if (lane->kind == HDPI_LANE_CURVE) {
+        hdpi_profile_line(lane->curve, fixed_ns, item_ns);
+    } else {
+        *fixed_ns = lane->fixed_ns;
+        *item_ns = larger(lane->item_ns, 1e-9); /* what a rank may claim */
+    }
     if (lane->overlap)
-        *item_ns = larger(*item_ns, larger(lane->in_ns, lane->out_ns));
+        *item_ns = larger(*item_ns, lane->copy_ns);
     else
-        *item_ns += lane->in_ns + lane->out_ns;
+        *item_ns += lane->copy_ns;
 }

@@ -4,11 +4,19 @@
 #define HDPI_LANE_H
 #include "core/profile.h"
 
+enum {
+    HDPI_LANE_LINE = 0,  /* fixed_ns + item_ns * items */
+    HDPI_LANE_CURVE = 1, /* a table of points */
+    HDPI_LANE_RATE = 2   /* items / rate, in some unit of time */
+};
+
+/* Small, so that a million of them stay near: see hdpi_lane_of(). */
 struct hdpi_lane {
-    const struct hdpi_rank_profile *rank; /* NULL: a pure rate */
-    double rate;                          /* then: items in a unit of time */
-    double in_ns, out_ns; /* an item over the link; 0: no copy */
-    int32_t overlap;      /* 1: copies run under compute, both ways at once */
+    const struct hdpi_rank_profile *curve; /* of HDPI_LANE_CURVE */
+    double fixed_ns, item_ns;              /* of a line; item_ns: a rate */
+    double copy_ns;  /* an item over the link; 0: no copy */
+    int32_t kind;    /* HDPI_LANE_* */
+    int32_t overlap; /* 1: copies run under compute, both ways at once */
 };
 
 /* Where a share stands when time `limit` is up. */
@@ -18,22 +26,24 @@ struct hdpi_stop {
     double next;    /* when one block more would end; DBL_MAX: never */
 };
 
+/** The lane of a rank whose items take so many bytes over the host link; it
+ *  borrows the rank where that has points. */
+void hdpi_lane_of(struct hdpi_lane *out, const struct hdpi_rank_profile *rank,
+                  double in_bytes, double out_bytes, int32_t overlap);
+
 /** When a share of `items` ends; never falls as items grow. */
 static inline double hdpi_lane_time(const struct hdpi_lane *lane, int64_t items)
 {
     if (items <= 0)
         return 0;
-    if (!lane->rank)
-        return (double)items / lane->rate;
-    double compute =
-        lane->rank->point_count == 0
-            ? lane->rank->fixed_ns + lane->rank->item_ns * (double)items
-            : hdpi_profile_time(lane->rank, items);
-    double in = lane->in_ns * (double)items;
-    double out = lane->out_ns * (double)items;
+    if (lane->kind == HDPI_LANE_RATE)
+        return (double)items / lane->item_ns;
+    double compute = lane->kind == HDPI_LANE_LINE
+                         ? lane->fixed_ns + lane->item_ns * (double)items
+                         : hdpi_profile_time(lane->curve, items);
+    double copy = lane->copy_ns * (double)items;
     if (!lane->overlap)
-        return compute + (in + out);
-    double copy = in > out ? in : out;
+        return compute + copy;
     return compute > copy ? compute : copy;
 }
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include "base/mem.h"
 #include "core/limits.h"
+#include "core/pools.h"
+#include "core/quantum.h"
 
 /* ---- options ------------------------------------------------------------- */
 
@@ -56,17 +58,9 @@ static hdp_status check_options(int64_t total, const hdp_split_options *options,
     if (options->rule < HDP_RULE_FINISH || options->rule > HDP_RULE_MANUAL)
         return hdpi_fail(HDP_ERR_ARGUMENT, "rule %d is none of HDP_RULE_*",
                          (int)options->rule);
-    if (options->quantum == -1)
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "a quantum chosen from the curves (-1) is not in this "
-                         "version: give a number");
-    if (options->quantum < 0)
+    if (options->quantum < -1)
         return hdpi_fail(HDP_ERR_ARGUMENT, "quantum is %lld",
                          (long long)options->quantum);
-    if (options->may_bench)
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "may_bench: leaving ranks out of the reduce is not in "
-                         "this version");
     if (options->rule == HDP_RULE_MANUAL)
         return check_ratios(options->ratios, count);
     return HDP_OK;
@@ -74,10 +68,8 @@ static hdp_status check_options(int64_t total, const hdp_split_options *options,
 
 /* ---- one rank ------------------------------------------------------------ */
 
-/* Bytes for the work; INT64_MAX when memory is no limit, below 0 when the
- * margin alone is too much. */
-static int64_t room_of(const struct hdpi_rank_profile *rank,
-                       const hdp_split_options *options)
+int64_t hdpi_room_of(const struct hdpi_rank_profile *rank,
+                     const hdp_split_options *options)
 {
     if (rank->memory_bytes == 0 ||
         (options->item_bytes == 0 && options->fixed_bytes == 0))
@@ -85,9 +77,8 @@ static int64_t room_of(const struct hdpi_rank_profile *rank,
     return rank->memory_bytes - options->keep_free_bytes;
 }
 
-/* Items beside one replica in so many bytes. */
-static int64_t items_in(int64_t bytes, const hdp_split_options *options,
-                        int64_t total)
+int64_t hdpi_items_in(int64_t bytes, const hdp_split_options *options,
+                      int64_t total)
 {
     if (bytes == INT64_MAX)
         return total;
@@ -122,27 +113,60 @@ static hdp_status check_range(const hdp_split_options *options, int32_t i,
     return HDP_OK;
 }
 
+/* A limit's array is filled when the first rank needs it: a million ranks
+ * without limits touch none. */
+void hdpi_limits_raise(struct hdpi_limits *limits, int32_t i, int64_t low)
+{
+    struct hdpi_finish *in = &limits->finish;
+
+    if (!in->low)
+        for (int32_t k = 0; k < in->count; k++)
+            limits->low[k] = 0;
+    in->low = limits->low;
+    limits->low[i] = low;
+}
+
+void hdpi_limits_cap(struct hdpi_limits *limits, int32_t i, int64_t high)
+{
+    struct hdpi_finish *in = &limits->finish;
+
+    if (high >= in->total)
+        return;
+    if (!in->high)
+        for (int32_t k = 0; k < in->count; k++)
+            limits->high[k] = in->total;
+    in->high = limits->high;
+    if (high < limits->high[i])
+        limits->high[i] = high;
+}
+
+static int64_t high_of(const struct hdpi_limits *limits, int32_t i)
+{
+    return limits->finish.high ? limits->high[i] : limits->finish.total;
+}
+
+static int64_t low_of(const struct hdpi_limits *limits, int32_t i)
+{
+    return limits->finish.low ? limits->low[i] : 0;
+}
+
 static hdp_status limit_rank(struct hdpi_limits *out,
-                             const hdp_profile *profile,
                              const hdp_split_options *options, int32_t i)
 {
-    const struct hdpi_rank_profile *rank = &profile->ranks[i];
+    const struct hdpi_rank_profile *rank = &out->profile->ranks[i];
     int64_t total = out->finish.total;
     int64_t low = options->min_items ? options->min_items[i] : 0;
     int64_t max = options->max_items ? options->max_items[i] : -1;
 
     HDPI_RETURN_IF(check_range(options, i, low, max));
-    int64_t memory = items_in(room_of(rank, options), options, total);
-    out->low[i] = low;
-    out->high[i] = max >= 0 && max < total ? max : total;
-    if (rank->lacks_dtype) {
-        out->high[i] = 0;
-        if (low > 0)
-            return hdpi_fail_member(
-                HDP_ERR_ARGUMENT, -1, i,
-                "rank %d: min_items %lld, but it lacks the dtype", (int)i,
-                (long long)low);
-    }
+    int64_t memory = hdpi_items_in(hdpi_room_of(rank, options), options, total);
+    if (low > 0)
+        hdpi_limits_raise(out, i, low);
+    if (rank->lacks_dtype && low > 0)
+        return hdpi_fail_member(HDP_ERR_ARGUMENT, -1, i,
+                                "rank %d: min_items %lld, but it lacks the "
+                                "dtype",
+                                (int)i, (long long)low);
     if (low <= total && low > memory) {
         hdpi_fail_member(HDP_ERR_CAPACITY, -1, i,
                          "rank %d: min_items %lld, but its memory holds %lld",
@@ -150,135 +174,46 @@ static hdp_status limit_rank(struct hdpi_limits *out,
         hdpi_error()->largest_total = 0;
         return HDP_ERR_CAPACITY;
     }
-    if (memory < out->high[i])
-        out->high[i] = memory;
+    hdpi_limits_cap(out, i, memory);
+    if (max >= 0)
+        hdpi_limits_cap(out, i, max);
+    if (rank->lacks_dtype)
+        hdpi_limits_cap(out, i, 0);
     return HDP_OK;
 }
 
+/* What else there is to know of the ranks is taken in the same pass: they are
+ * large, and read once. */
 static hdp_status limit_ranks(struct hdpi_limits *out,
-                              const hdp_profile *profile,
                               const hdp_split_options *options)
 {
     int64_t total = out->finish.total, least = 0;
+    int32_t count = out->finish.count, lacking = 0;
+    const struct hdpi_rank_profile *ranks = out->profile->ranks;
 
-    for (int32_t i = 0; i < out->finish.count; i++) {
-        HDPI_RETURN_IF(limit_rank(out, profile, options, i));
-        if (out->low[i] > total - least)
+    for (int32_t i = 0; i < count; i++) {
+        hdpi_lane_of(&out->lanes[i], &ranks[i], (double)options->in_bytes,
+                     (double)options->out_bytes, options->overlap != 0);
+        lacking += ranks[i].lacks_dtype != 0;
+        HDPI_RETURN_IF(limit_rank(out, options, i));
+        int64_t low = low_of(out, i);
+        if (low > total - least)
             return hdpi_fail_member(
                 HDP_ERR_ARGUMENT, -1, i,
                 "rank %d: the minimums up to it add up to more than the total "
                 "of %lld items",
                 (int)i, (long long)total);
-        least += out->low[i];
+        least += low;
     }
+    if (lacking == count && total > 0)
+        return hdpi_fail(HDP_ERR_UNSUPPORTED,
+                         "no rank can compute in the profile's dtype: all %d "
+                         "lack it",
+                         (int)count);
     return HDP_OK;
 }
 
 /* ---- shared devices ------------------------------------------------------ */
-
-struct domain {
-    int32_t number, rank;
-};
-
-static int by_number(const void *a, const void *b)
-{
-    const struct domain *x = a, *y = b;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-/* `domains` in order of number, then rank: links neighbours of one number. */
-static int link_pools(struct hdpi_limits *out, const struct domain *domains,
-                      int32_t count)
-{
-    int any = 0;
-    for (int32_t k = 0; k < count; k++) {
-        struct hdpi_pool *pool = &out->pools[domains[k].rank];
-        int follows = k > 0 && domains[k].number == domains[k - 1].number;
-        int leads = k + 1 < count && domains[k].number == domains[k + 1].number;
-        pool->lead = -1;
-        pool->next = leads ? domains[k + 1].rank : -1;
-        if (follows)
-            pool->lead = out->pools[domains[k - 1].rank].lead;
-        else if (leads)
-            pool->lead = domains[k].rank;
-        any |= leads;
-    }
-    return any;
-}
-
-/* Insertion for a few, where qsort() might allocate. */
-static void sort_domains(struct domain *domains, int32_t count)
-{
-    if (count > HDPI_LIMITS_INLINE) {
-        qsort(domains, (size_t)count, sizeof *domains, by_number);
-        return;
-    }
-    for (int32_t k = 1; k < count; k++) {
-        struct domain moved = domains[k];
-        int32_t at = k;
-        for (; at > 0 && by_number(&domains[at - 1], &moved) > 0; at--)
-            domains[at] = domains[at - 1];
-        domains[at] = moved;
-    }
-}
-
-static hdp_status make_pools(struct hdpi_limits *out,
-                             const hdp_profile *profile,
-                             const hdp_split_options *options)
-{
-    struct domain few[HDPI_LIMITS_INLINE], *domains = few;
-    int32_t count = out->finish.count, shared = 0;
-
-    for (int32_t i = 0; i < count; i++) {
-        shared += profile->ranks[i].memory_domain != 0;
-        out->pools[i] = (struct hdpi_pool){ -1, -1 };
-    }
-    if (shared < 2 || (options->item_bytes == 0 && options->fixed_bytes == 0))
-        return HDP_OK;
-    if (shared > HDPI_LIMITS_INLINE) {
-        domains = hdpi_alloc((size_t)shared, sizeof *domains, "a split");
-        if (!domains)
-            return HDP_ERR_MEMORY;
-    }
-    int32_t k = 0;
-    for (int32_t i = 0; i < count; i++)
-        if (profile->ranks[i].memory_domain != 0)
-            domains[k++] =
-                (struct domain){ profile->ranks[i].memory_domain, i };
-    sort_domains(domains, k);
-    if (link_pools(out, domains, k))
-        out->finish.pools = out->pools;
-    if (domains != few)
-        free(domains);
-    return HDP_OK;
-}
-
-/* The smallest figure known is the device's; nobody fits more than it. One that
- * the margin alone fills has room for nobody, which is no reason to refuse. */
-static void fill_rooms(struct hdpi_limits *out, const hdp_profile *profile,
-                       const hdp_split_options *options)
-{
-    int64_t total = out->finish.total;
-
-    for (int32_t lead = 0; lead < out->finish.count; lead++) {
-        int64_t room = INT64_MAX;
-        if (out->pools[lead].lead != lead)
-            continue;
-        for (int32_t i = lead; i >= 0; i = out->pools[i].next) {
-            int64_t bytes = room_of(&profile->ranks[i], options);
-            room = bytes < room ? bytes : room;
-        }
-        if (room < 0)
-            room = 0;
-        out->room[lead] = room;
-        int64_t items = items_in(room, options, total);
-        for (int32_t i = lead; i >= 0; i = out->pools[i].next)
-            if (items < out->high[i])
-                out->high[i] = items;
-    }
-}
 
 int64_t hdpi_limits_left(const struct hdpi_limits *limits, int32_t lead,
                          const int64_t *items)
@@ -314,8 +249,10 @@ int64_t hdpi_limits_memory(const struct hdpi_limits *limits,
 {
     const struct hdpi_finish *in = &limits->finish;
     if (in->pools && in->pools[rank].lead >= 0)
-        return items_in(limits->room[in->pools[rank].lead], options, in->total);
-    return items_in(room_of(&in->ranks[rank], options), options, in->total);
+        return hdpi_items_in(limits->room[in->pools[rank].lead], options,
+                             in->total);
+    return hdpi_items_in(hdpi_room_of(&limits->profile->ranks[rank], options),
+                         options, in->total);
 }
 
 /* ---- keep_all ------------------------------------------------------------ */
@@ -326,9 +263,10 @@ static int can_keep(struct hdpi_limits *out, const hdp_split_options *options,
                     int32_t i)
 {
     const struct hdpi_finish *in = &out->finish;
-    int64_t block = in->quantum < in->total ? in->quantum : in->total;
+    int64_t quantum = hdpi_limits_quantum(out, i);
+    int64_t block = quantum < in->total ? quantum : in->total;
 
-    if (out->high[i] < block)
+    if (high_of(out, i) < block)
         return 0;
     if (options->rule == HDP_RULE_MANUAL && options->ratios[i] <= 0)
         return 0;
@@ -346,25 +284,27 @@ static int can_keep(struct hdpi_limits *out, const hdp_split_options *options,
 static void keep_all(struct hdpi_limits *out, const hdp_split_options *options)
 {
     struct hdpi_finish *in = &out->finish;
-    int64_t quantum = in->quantum, blocks = in->total / quantum;
-    int64_t wanted = 0;
+    int64_t left = in->total;
+    int32_t last = -1; /* it may have less than a block */
 
-    blocks += in->total % quantum > 0;
-    for (int32_t i = 0; i < in->count; i++) {
-        if (out->low[i] == 0 && can_keep(out, options, i))
-            wanted++;
-        else
-            wanted += out->low[i] > 0 ? (out->low[i] - 1) / quantum + 1 : 0;
-        if (wanted > blocks)
-            break;
+    hdpi_limits_raise(out, 0, low_of(out, 0));
+    for (int32_t i = 0; i < in->count; i++)
+        if (out->low[i] > 0 || can_keep(out, options, i))
+            last = i;
+    for (int32_t i = 0; i <= last && left >= 0; i++) {
+        int64_t quantum = hdpi_limits_quantum(out, i), pad = 0;
+        int64_t least = out->low[i];
+        if (least == 0 && can_keep(out, options, i))
+            least = 1;
+        if (i < last && least % quantum > 0)
+            pad = quantum - least % quantum;
+        left = pad > left - least ? -1 : left - least - pad;
     }
     for (int32_t i = 0; i < in->count; i++) {
-        if (wanted <= blocks) {
-            if (out->low[i] == 0 && can_keep(out, options, i))
-                out->low[i] = 1;
-        } else if (out->low[i] == 0 && out->high[i] > quantum) {
-            out->high[i] = quantum;
-        }
+        if (left < 0 && out->low[i] == 0)
+            hdpi_limits_cap(out, i, hdpi_limits_quantum(out, i));
+        else if (out->low[i] == 0 && can_keep(out, options, i))
+            out->low[i] = 1;
     }
 }
 
@@ -372,38 +312,58 @@ static void keep_all(struct hdpi_limits *out, const hdp_split_options *options)
 
 static hdp_status place_arrays(struct hdpi_limits *out, int32_t count)
 {
+    const size_t each = sizeof(struct hdpi_lane) + 4 * sizeof(int64_t) +
+                        sizeof(struct hdpi_pool);
     size_t n = (size_t)count;
-    unsigned char *at;
 
+    out->heap = NULL;
+    out->lanes = out->own.lanes;
     out->low = out->own.low;
     out->high = out->own.high;
     out->room = out->own.room;
+    out->quanta = out->own.quanta;
     out->pools = out->own.pools;
     if (count <= HDPI_LIMITS_INLINE)
         return HDP_OK;
-    at = hdpi_alloc(n, 3 * sizeof(int64_t) + sizeof(struct hdpi_pool),
-                    "a split");
-    if (!at)
+    out->heap = hdpi_alloc(n, each, "a split");
+    if (!out->heap)
         return HDP_ERR_MEMORY;
-    out->heap = at;
-    out->low = out->heap;
+    out->lanes = out->heap;
+    out->low = (int64_t *)(void *)(out->lanes + n);
     out->high = out->low + n;
     out->room = out->high + n;
-    out->pools = (struct hdpi_pool *)(void *)(out->room + n);
+    out->quanta = out->room + n;
+    out->pools = (struct hdpi_pool *)(void *)(out->quanta + n);
     return HDP_OK;
 }
 
-/* The search is spared what limits nothing. */
-static void attach(struct hdpi_limits *out)
+/* The caller's quantum, or what the curves want. Partitions of one memory have
+ * one quantum, so that what they hold together can be counted in blocks. */
+static void take_quantum(struct hdpi_limits *out, int64_t asked)
 {
     struct hdpi_finish *in = &out->finish;
+    int64_t least = INT64_MAX, most = 1;
+
+    in->quantum = asked > 0 ? asked : 1;
+    if (asked >= 0)
+        return;
     for (int32_t i = 0; i < in->count; i++) {
-        if (out->low[i] > 0)
-            in->low = out->low;
-        if (out->high[i] < in->total)
-            in->high = out->high;
+        const struct hdpi_rank_profile *rank = &out->profile->ranks[i];
+        out->quanta[i] = 0;
+        if (rank->lacks_dtype)
+            continue;
+        int64_t quantum = hdpi_quantum_of(rank);
+        out->quanta[i] = quantum;
+        least = quantum < least ? quantum : least;
+        most = quantum > most ? quantum : most;
     }
-    in->room = out->room;
+    in->quantum = most;
+    if (least >= most || in->pools)
+        return;
+    in->quanta = out->quanta;
+    for (int32_t i = 0; i < in->count; i++)
+        if (out->quanta[i] == 0)
+            out->quanta[i] = 1; /* it has no items to divide */
 }
 
 hdp_status hdpi_limits_init(struct hdpi_limits *out, const hdp_profile *profile,
@@ -412,26 +372,23 @@ hdp_status hdpi_limits_init(struct hdpi_limits *out, const hdp_profile *profile,
     int32_t count = profile->info.member_count;
 
     out->heap = NULL;
-    out->finish =
-        (struct hdpi_finish){ .count = count,
-                              .total = total,
-                              .quantum =
-                                  options->quantum ? options->quantum : 1,
-                              .ranks = profile->ranks,
-                              .in_bytes = (double)options->in_bytes,
-                              .out_bytes = (double)options->out_bytes,
-                              .overlap = options->overlap != 0,
-                              .scale = 1,
-                              .fixed_bytes = options->fixed_bytes,
-                              .item_bytes = options->item_bytes };
+    out->profile = profile;
+    out->finish = (struct hdpi_finish){ .count = count,
+                                        .total = total,
+                                        .quantum = 1,
+                                        .scale = 1,
+                                        .fixed_bytes = options->fixed_bytes,
+                                        .item_bytes = options->item_bytes };
     HDPI_RETURN_IF(check_options(total, options, count));
     HDPI_RETURN_IF(place_arrays(out, count));
-    HDPI_RETURN_IF(limit_ranks(out, profile, options));
-    HDPI_RETURN_IF(make_pools(out, profile, options));
-    fill_rooms(out, profile, options);
+    out->finish.lanes = out->lanes;
+    out->finish.room = out->room;
+    HDPI_RETURN_IF(limit_ranks(out, options));
+    HDPI_RETURN_IF(hdpi_pools_link(out, options));
+    hdpi_pools_fill(out, options);
+    take_quantum(out, options->quantum);
     if (options->keep_all)
         keep_all(out, options);
-    attach(out);
     return HDP_OK;
 }
 

@@ -8,12 +8,16 @@ enum { HDPI_LIMITS_INLINE = 64 }; /* ranks that need no allocation */
 
 struct hdpi_limits {
     struct hdpi_finish finish; /* complete but for items */
-    int64_t *low, *high, *room;
+    const hdp_profile *profile;
+    struct hdpi_lane *lanes;
+    int64_t *low, *high; /* filled when finish points to them */
+    int64_t *room, *quanta;
     struct hdpi_pool *pools;
     void *heap; /* above HDPI_LIMITS_INLINE ranks; NULL below */
     struct {
+        struct hdpi_lane lanes[HDPI_LIMITS_INLINE];
         int64_t low[HDPI_LIMITS_INLINE], high[HDPI_LIMITS_INLINE];
-        int64_t room[HDPI_LIMITS_INLINE];
+        int64_t room[HDPI_LIMITS_INLINE], quanta[HDPI_LIMITS_INLINE];
         struct hdpi_pool pools[HDPI_LIMITS_INLINE];
     } own;
 };
@@ -29,6 +33,27 @@ struct hdpi_limits {
 hdp_status hdpi_limits_init(struct hdpi_limits *out, const hdp_profile *profile,
                             int64_t total, const hdp_split_options *options);
 void hdpi_limits_finish(struct hdpi_limits *limits);
+
+/** Makes rank i have `low` items at least. */
+void hdpi_limits_raise(struct hdpi_limits *limits, int32_t i, int64_t low);
+
+/** Lets rank i have `high` items at most, and no more than before. */
+void hdpi_limits_cap(struct hdpi_limits *limits, int32_t i, int64_t high);
+
+/** Lets rank i have anything from 0 up to its maximum. */
+static inline void hdpi_limits_free(struct hdpi_limits *limits, int32_t i)
+{
+    if (limits->finish.low)
+        limits->low[i] = 0;
+}
+
+/** The multiple that rank i's share is of. */
+static inline int64_t hdpi_limits_quantum(const struct hdpi_limits *limits,
+                                          int32_t i)
+{
+    return limits->finish.quanta ? limits->finish.quanta[i]
+                                 : limits->finish.quantum;
+}
 
 /** Items that the rank's device could hold if it had no other; total when its
  *  memory is no limit. */

@@ -215,8 +215,8 @@ static int64_t point_by(const struct hdpi_rank_profile *rank, double ns,
     return found;
 }
 
-static double guess_of_points(const struct hdpi_rank_profile *rank, double ns,
-                              double extra_ns)
+double hdpi_profile_guess(const struct hdpi_rank_profile *rank, double ns,
+                          double extra_ns)
 {
     int64_t i = point_by(rank, ns, extra_ns);
     if (i < 0)
@@ -235,17 +235,6 @@ static double guess_of_points(const struct hdpi_rank_profile *rank, double ns,
     }
     double end = (double)rank->point_items[i + 1];
     return best < end ? best : end;
-}
-
-double hdpi_profile_guess(const struct hdpi_rank_profile *rank, double ns,
-                          double extra_ns)
-{
-    if (rank->point_count > 0)
-        return guess_of_points(rank, ns, extra_ns);
-    double slope = rank->item_ns + extra_ns;
-    if (slope > 0)
-        return (ns - rank->fixed_ns) / slope;
-    return ns >= rank->fixed_ns ? DBL_MAX : -1;
 }
 
 void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
@@ -270,9 +259,10 @@ void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
 int64_t hdpi_profile_items(const struct hdpi_rank_profile *rank, double ns,
                            int64_t limit)
 {
-    const struct hdpi_lane lane = { .rank = rank };
+    struct hdpi_lane lane;
     struct hdpi_stop stop;
 
+    hdpi_lane_of(&lane, rank, 0, 0, 0);
     hdpi_lane_stop(&stop, &lane, 1, 0, limit, ns);
     return stop.blocks > 0 ? stop.blocks : 0;
 }

@@ -80,7 +80,8 @@ int64_t hdpi_profile_items(const struct hdpi_rank_profile *rank, double ns,
                            int64_t limit);
 
 /** About the largest n with t(n) + extra_ns * n <= ns, as a real number that
- *  rounding may have moved; below 0 when there is none above 0. */
+ *  rounding may have moved; below 0 when there is none above 0. For a rank
+ *  with points. */
 double hdpi_profile_guess(const struct hdpi_rank_profile *rank, double ns,
                           double extra_ns);
 

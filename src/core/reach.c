@@ -2,6 +2,7 @@
  * those of one device within its memory, and the remainder of the quantum on
  * whichever rank may be the last with items. */
 #include <float.h>
+#include "core/quantum.h"
 #include "core/reach.h"
 
 /* ---- one rank ------------------------------------------------------------ */
@@ -10,9 +11,8 @@ double hdpi_finish_time(const struct hdpi_finish *finish, const int64_t *items)
 {
     double latest = 0;
     for (int32_t i = 0; i < finish->count; i++) {
-        struct hdpi_lane lane;
-        hdpi_finish_lane(&lane, finish, i);
-        double ns = hdpi_lane_time(&lane, items[i]);
+        struct hdpi_lane own;
+        double ns = hdpi_lane_time(hdpi_finish_lane(finish, i, &own), items[i]);
         latest = ns > latest ? ns : latest;
     }
     return latest;
@@ -55,18 +55,18 @@ int64_t hdpi_reach_rank(const struct hdpi_search *s, int32_t i, int64_t rest,
     if (high < in->total || (rest != 0 && rest != s->rest))
         top = high < rest ? -1 : down(high - rest, in->quantum);
     int64_t low = in->low ? up(in->low[i] - rest, in->quantum) : 0;
-    struct hdpi_lane lane;
+    struct hdpi_lane own;
+    const struct hdpi_lane *lane = hdpi_finish_lane(in, i, &own);
     struct hdpi_stop stop;
 
-    hdpi_finish_lane(&lane, in, i);
-    hdpi_lane_stop(&stop, &lane, in->quantum, rest, top, ns);
+    hdpi_lane_stop(&stop, lane, in->quantum, rest, top, ns);
     least->blocks = low <= top ? low : -1;
     least->late = 0;
     if (stop.blocks < low && low <= top) {
         least->late = 1;
         stop.blocks = low;
         stop.at = 0;
-        stop.next = hdpi_lane_time(&lane, low * in->quantum + rest);
+        stop.next = hdpi_lane_time(lane, low * in->quantum + rest);
     }
     note(reach, &stop);
     return stop.blocks;
@@ -370,6 +370,8 @@ int64_t hdpi_finish_capacity(const struct hdpi_finish *finish)
     struct prefix prefix = { 0, 0, 0 };
     int64_t most = 0;
 
+    if (in.quanta)
+        return hdpi_unlike_capacity(&in);
     in.low = NULL;
     for (int32_t i = 0; i < in.count && most < in.total; i++) {
         struct hdpi_reach ignored = { .next = DBL_MAX };

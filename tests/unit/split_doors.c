@@ -38,12 +38,7 @@ static void test_options_refused(void **state)
     options = splits_options(HDP_RULE_FINISH);
     options.quantum = -2;
     splits_refused(profile, 9, &options, HDP_ERR_ARGUMENT, -1, "quantum is -2");
-    options.quantum = -1;
-    splits_refused(profile, 9, &options, HDP_ERR_UNSUPPORTED, -1, "quantum");
     options.quantum = 0;
-    options.may_bench = 1;
-    splits_refused(profile, 9, &options, HDP_ERR_UNSUPPORTED, -1, "may_bench");
-    options.may_bench = 0;
     int64_t *const bytes[] = {
         &options.item_bytes, &options.fixed_bytes, &options.keep_free_bytes,
         &options.in_bytes,   &options.out_bytes,   &options.reduce_bytes

@@ -1,0 +1,426 @@
+/* A split: limits from the options, shares by the rule, then the whole plan:
+ * what each rank is predicted to take, what it is compared with, and why no
+ * share is larger. */
+#include <float.h>
+#include <string.h>
+#include "core/bench.h"
+#include "core/limits.h"
+#include "core/plan.h"
+#include "core/rules.h"
+
+/* ---- times --------------------------------------------------------------- */
+
+struct split {
+    const hdp_split_options *options;
+    struct hdpi_limits limits;
+    hdp_plan *plan;
+    double ring_ns;   /* the reduce of a step over all ranks */
+    int benches;      /* ranks without items are out of the reduce */
+    double level;     /* see hdpi_finish() */
+    double lower_ns;  /* least time of a step, its ring included */
+    double equal_ns;  /* likewise for equal shares; -1: impossible */
+    double single_ns; /* of the best rank alone, without a ring */
+    int32_t single;   /* that rank, -1: none */
+};
+
+static int64_t whole_ns(double ns)
+{
+    return ns < 9.2e18 ? (int64_t)(ns + 0.5) : INT64_MAX;
+}
+
+static double time_of(const struct split *split, int32_t i, int64_t items)
+{
+    return hdpi_lane_time(&split->limits.lanes[i], items);
+}
+
+/* The reduce of a step with these shares. */
+static double ring_of(const struct split *split, const int64_t *items)
+{
+    if (!split->benches)
+        return split->ring_ns;
+    return hdpi_ring_ns(split->limits.profile, split->options->reduce_bytes,
+                        items);
+}
+
+/* ---- the rules ----------------------------------------------------------- */
+
+static hdp_status fail_capacity(const struct hdpi_finish *in)
+{
+    int64_t largest = hdpi_finish_capacity(in);
+
+    if (largest >= in->total)
+        return hdpi_fail(HDP_ERR_ARGUMENT,
+                         "%lld items cannot be divided so that every minimum "
+                         "is met in multiples of %s%lld",
+                         (long long)in->total, in->quanta ? "up to " : "",
+                         (long long)in->quantum);
+    hdpi_fail(HDP_ERR_CAPACITY,
+              "%lld items do not fit: the ranks hold %lld at most",
+              (long long)in->total, (long long)largest);
+    hdpi_error()->largest_total = largest;
+    return HDP_ERR_CAPACITY;
+}
+
+/* Shares of every rank that differ by one multiple at most: what is called
+ * equal when it is compared with. */
+static int are_equal(const struct hdpi_finish *in, const int64_t *items)
+{
+    int64_t least = INT64_MAX, most = 0;
+
+    for (int32_t i = 0; i < in->count; i++) {
+        least = items[i] < least ? items[i] : least;
+        most = items[i] > most ? items[i] : most;
+    }
+    return most - least <= in->quantum;
+}
+
+/* The finish time of ranks that are all alike, which is as even as the limits
+ * allow, and needs no search where nothing limits it. */
+static int divide_alike(const struct hdpi_finish *in, double enough,
+                        int64_t *items)
+{
+    struct hdpi_finish alike = *in;
+    int64_t blocks = alike.total / alike.quantum;
+
+    if (!alike.low && !alike.high && !alike.pools && !alike.quanta &&
+        alike.total % alike.quantum == 0) {
+        int64_t each = blocks / alike.count, more = blocks % alike.count;
+        for (int32_t i = 0; i < alike.count; i++)
+            items[i] = (each + (i < more)) * alike.quantum;
+        return 1;
+    }
+    alike.lanes = NULL;
+    alike.enough_ns = enough; /* one has it all: the unit is an item */
+    alike.items = items;
+    return hdpi_finish(&alike, NULL);
+}
+
+/* Fills the offsets, free until the plan is sealed. The rest of the quantum
+ * goes to the first rank with which all is held, which may leave later ones
+ * nothing; where it can lie on the last of all, that is more even. */
+static int divide_equally(struct split *split)
+{
+    struct hdpi_limits *limits = &split->limits;
+    int64_t *equal = split->plan->offsets, *other = split->plan->predicted_ns;
+    struct hdpi_finish *in = &limits->finish;
+    int32_t end = in->count - 1;
+    const int64_t *low = in->low;
+
+    if (!divide_alike(in, split->single >= 0 ? (double)in->total : 0, equal))
+        return 0;
+    split->equal_ns = are_equal(in, equal) ? 0 : -1;
+    if (split->equal_ns < 0 && equal[end] == 0) {
+        hdpi_limits_raise(limits, end, 1); /* it had no minimum */
+        if (divide_alike(in, 0, other) && are_equal(in, other)) {
+            memcpy(equal, other, (size_t)in->count * sizeof *equal);
+            split->equal_ns = 0;
+        }
+        hdpi_limits_raise(limits, end, 0);
+        in->low = low;
+    }
+    if (split->equal_ns >= 0)
+        split->equal_ns = hdpi_finish_time(in, equal) + ring_of(split, equal);
+    return 1;
+}
+
+static void find_single(struct split *split)
+{
+    const struct hdpi_finish *in = &split->limits.finish;
+    int32_t bound = 0, owner = -1; /* ranks that must have items */
+
+    split->single = -1;
+    split->single_ns = -1;
+    for (int32_t i = 0; in->low && i < in->count; i++)
+        if (in->low[i] > 0) {
+            bound++;
+            owner = i;
+        }
+    for (int32_t i = 0; i < in->count; i++) {
+        int64_t high = in->high ? in->high[i] : in->total;
+        if (high < in->total || bound > 1 || (bound == 1 && owner != i))
+            continue;
+        double ns = time_of(split, i, in->total);
+        if (split->single < 0 || ns < split->single_ns) {
+            split->single = i;
+            split->single_ns = ns;
+        }
+    }
+}
+
+static hdp_status give_single(const struct split *split)
+{
+    const struct hdpi_finish *in = &split->limits.finish;
+    int64_t largest = 0;
+
+    for (int32_t i = 0; i < in->count; i++) {
+        int64_t high = in->high ? in->high[i] : in->total;
+        largest = high > largest ? high : largest;
+        split->plan->items[i] = i == split->single ? in->total : 0;
+    }
+    if (split->single >= 0)
+        return HDP_OK;
+    if (largest == in->total)
+        return hdpi_fail(HDP_ERR_ARGUMENT,
+                         "a single rank cannot have all %lld items: other "
+                         "ranks have minimums",
+                         (long long)in->total);
+    hdpi_fail(HDP_ERR_CAPACITY,
+              "no rank holds all %lld items; the largest holds %lld",
+              (long long)in->total, (long long)largest);
+    hdpi_error()->largest_total = largest;
+    return HDP_ERR_CAPACITY;
+}
+
+/* The weights of a rule, the largest of them 1: throughput, or the caller's
+ * ratios. A rank whose ratio is 0 may have nothing. */
+static void fill_weights(struct split *split)
+{
+    struct hdpi_finish *in = &split->limits.finish;
+    const double *ratios = split->options->ratios;
+    double *weights = split->plan->weights, largest = 0;
+    int manual = split->options->rule == HDP_RULE_MANUAL;
+
+    for (int32_t i = 0; i < in->count; i++) {
+        weights[i] = manual
+                         ? ratios[i]
+                         : hdpi_profile_rate(&split->limits.profile->ranks[i]);
+        largest = weights[i] > largest ? weights[i] : largest;
+        if (weights[i] > 0)
+            continue;
+        hdpi_limits_cap(&split->limits, i, 0);
+        hdpi_limits_free(&split->limits, i);
+    }
+    for (int32_t i = 0; i < in->count && largest > 0; i++)
+        weights[i] /= largest;
+}
+
+/* Where memory that ranks share binds, or a minimum and the remainder clash,
+ * largest remainder has no answer: then the finish time of ranks with these
+ * weights as speeds, which is as near as the limits allow. */
+static hdp_status divide_by_weights(struct split *split)
+{
+    struct hdpi_finish *in = &split->limits.finish;
+
+    fill_weights(split);
+    if (!in->quanta && hdpi_apportion(in, split->plan->weights) &&
+        hdpi_limits_fit(&split->limits, in->items))
+        return HDP_OK;
+    fill_weights(split);
+    struct hdpi_finish by_weights = *in;
+    by_weights.lanes = NULL;
+    by_weights.rates = split->plan->weights;
+    by_weights.enough_ns = 0;
+    if (hdpi_finish(&by_weights, NULL))
+        return HDP_OK;
+    return fail_capacity(in);
+}
+
+static hdp_status follow_rule(struct split *split)
+{
+    hdp_plan *plan = split->plan;
+
+    switch (split->options->rule) {
+    case HDP_RULE_PROPORTIONAL:
+    case HDP_RULE_MANUAL:
+        return divide_by_weights(split);
+    case HDP_RULE_EQUAL:
+        for (int32_t i = 0; i < plan->info.rank_count; i++)
+            plan->items[i] = plan->offsets[i];
+        return HDP_OK;
+    case HDP_RULE_SINGLE:
+        return give_single(split);
+    default:
+        return HDP_OK; /* the shares of the finish time are there */
+    }
+}
+
+/* ---- why ----------------------------------------------------------------- */
+
+static int is_over_link(const struct split *split, int32_t i, int64_t items)
+{
+    const struct hdpi_lane *lane = &split->limits.lanes[i];
+    struct hdpi_lane alone = *lane;
+
+    alone.copy_ns = 0;
+    return lane->copy_ns * (double)items > hdpi_lane_time(&alone, items);
+}
+
+static int is_memory_full(const struct split *split, int32_t i, int64_t items)
+{
+    const struct hdpi_limits *limits = &split->limits;
+    const struct hdpi_finish *in = &limits->finish;
+    int64_t more = hdpi_limits_quantum(limits, i);
+
+    if (items > hdpi_limits_memory(limits, split->options, i) - more)
+        return 1;
+    if (!in->pools || in->pools[i].lead < 0 || in->item_bytes == 0)
+        return 0;
+    int64_t left =
+        hdpi_limits_left(limits, in->pools[i].lead, split->plan->items);
+    if (left == INT64_MAX)
+        return 0;
+    if (items == 0)
+        left -= in->fixed_bytes;
+    return left / in->item_bytes < more || left < 0;
+}
+
+/* What kept rank i from a larger share, when the step takes `latest`. */
+static int32_t bound_of(const struct split *split, int32_t i, double latest)
+{
+    const struct hdpi_finish *in = &split->limits.finish;
+    const hdp_split_options *options = split->options;
+    int64_t items = split->plan->items[i];
+    int64_t quantum = hdpi_limits_quantum(&split->limits, i);
+    int64_t max = options->max_items ? options->max_items[i] : -1;
+
+    if (split->limits.profile->ranks[i].lacks_dtype)
+        return HDP_BOUND_DTYPE;
+    if (in->low && in->low[i] > 0 && items - in->low[i] < quantum &&
+        (options->rule != HDP_RULE_FINISH ||
+         time_of(split, i, items) > split->level))
+        return HDP_BOUND_MIN;
+    int limited = items > in->total - quantum; /* there was no more to give */
+    int full = is_memory_full(split, i, items);
+    int at_max = max >= 0 && items > max - quantum;
+    if (!limited && (full || at_max) &&
+        time_of(split, i, items + quantum) <= latest)
+        return full ? HDP_BOUND_MEMORY : HDP_BOUND_MAX;
+    if (items == 0) {
+        int64_t least = quantum < in->total ? quantum : in->total;
+        int slow = time_of(split, i, least) > latest;
+        if (hdpi_limits_memory(&split->limits, options, i) == 0)
+            return HDP_BOUND_MEMORY;
+        if (max == 0)
+            return HDP_BOUND_MAX;
+        return slow || split->benches ? HDP_BOUND_DROPPED : HDP_BOUND_SPEED;
+    }
+    if (is_over_link(split, i, items))
+        return HDP_BOUND_LINK;
+    if (quantum > 1 && !limited && time_of(split, i, items + 1) <= latest &&
+        time_of(split, i, items + quantum) > latest)
+        return HDP_BOUND_QUANTUM;
+    return HDP_BOUND_SPEED;
+}
+
+/* ---- the whole ----------------------------------------------------------- */
+
+static hdp_status fill(struct split *split)
+{
+    hdp_plan *plan = split->plan;
+    hdp_plan_info *info = &plan->info;
+    int32_t idle = split->benches ? HDP_BENCHED : HDP_EMPTY;
+    double latest = 0;
+
+    HDPI_RETURN_IF(hdpi_plan_seal(plan));
+    for (int32_t i = 0; i < info->rank_count; i++) {
+        double ns = time_of(split, i, plan->items[i]);
+        latest = ns > latest ? ns : latest;
+        plan->predicted_ns[i] = whole_ns(ns);
+        plan->quanta[i] = hdpi_limits_quantum(&split->limits, i);
+        plan->state[i] = plan->items[i] > 0 ? HDP_ACTIVE : idle;
+    }
+    for (int32_t i = 0; i < info->rank_count; i++)
+        plan->bound_by[i] = bound_of(split, i, latest);
+    double step_ns = latest + ring_of(split, plan->items);
+    if (split->lower_ns < 0)
+        split->lower_ns = step_ns;
+    info->step_ns = whole_ns(step_ns);
+    info->lower_bound_ns = whole_ns(split->lower_ns);
+    info->equal_ns = split->equal_ns < 0 ? -1 : whole_ns(split->equal_ns);
+    info->best_single_ns =
+        split->single < 0 ? -1
+                          : whole_ns(split->single_ns +
+                                     (split->benches ? 0 : split->ring_ns));
+    if (step_ns > split->lower_ns)
+        info->gap = (step_ns - split->lower_ns) / split->lower_ns;
+    return HDP_OK;
+}
+
+/* Nothing to divide: nobody has items and no time passes. */
+static hdp_status fill_nothing(struct split *split)
+{
+    hdp_plan *plan = split->plan;
+
+    for (int32_t i = 0; i < plan->info.rank_count; i++) {
+        plan->quanta[i] = hdpi_limits_quantum(&split->limits, i);
+        plan->state[i] = HDP_EMPTY;
+        if (split->limits.profile->ranks[i].lacks_dtype)
+            plan->bound_by[i] = HDP_BOUND_DTYPE;
+    }
+    return hdpi_plan_seal(plan);
+}
+
+/* Replaces the best shares of all ranks by those of the ranks that are worth
+ * their place in the ring. */
+static double improve_by_benching(struct split *split)
+{
+    hdp_plan *plan = split->plan;
+    const struct hdpi_finish *in = &split->limits.finish;
+    size_t bytes = (size_t)in->count * sizeof *plan->items;
+    struct hdpi_bench bench = {
+        .in = in,
+        .profile = split->limits.profile,
+        .reduce_bytes = split->options->reduce_bytes,
+        .best = plan->items,
+        .best_ns =
+            hdpi_finish_time(in, plan->items) + ring_of(split, plan->items),
+        .items = plan->predicted_ns, /* free until the plan is filled */
+        .high = plan->quanta
+    };
+
+    if (split->single >= 0 && split->single_ns < bench.best_ns) {
+        memset(plan->items, 0, bytes);
+        plan->items[split->single] = in->total;
+        bench.best_ns = split->single_ns;
+    }
+    hdpi_bench_improve(&bench);
+    return bench.best_ns;
+}
+
+static hdp_status make(struct split *split)
+{
+    struct hdpi_finish *in = &split->limits.finish;
+
+    in->items = split->plan->items;
+    find_single(split);
+    if (split->single >= 0)
+        in->enough_ns = split->single_ns; /* they need not do more */
+    if (!hdpi_finish(in, &split->level))
+        return fail_capacity(in);
+    if (split->benches)
+        split->lower_ns = improve_by_benching(split);
+    else if (split->options->rule == HDP_RULE_FINISH)
+        split->lower_ns = -1; /* these shares stay: fill() times them */
+    else
+        split->lower_ns = hdpi_finish_time(in, in->items) + split->ring_ns;
+    if (!divide_equally(split))
+        return fail_capacity(in);
+    HDPI_RETURN_IF(follow_rule(split));
+    return fill(split);
+}
+
+hdp_status hdpi_plan_split(hdp_plan **out, const hdp_profile *profile,
+                           int64_t total, const hdp_split_options *options)
+{
+    struct split split;
+    hdp_status status = HDP_OK;
+
+    *out = NULL;
+    split.options = options;
+    split.plan = NULL;
+    HDPI_TRY(hdpi_limits_init(&split.limits, profile, total, options));
+    HDPI_TRY(hdpi_plan_new(&split.plan, profile->info.member_count));
+    split.ring_ns = hdpi_ring_ns(profile, options->reduce_bytes, NULL);
+    split.benches = options->may_bench && split.ring_ns > 0;
+    split.plan->info.fingerprint = profile->info.fingerprint;
+    split.plan->info.rule = options->rule;
+    split.plan->info.quantum =
+        split.limits.finish.quanta ? 0 : split.limits.finish.quantum;
+    HDPI_TRY(total == 0 ? fill_nothing(&split) : make(&split));
+    *out = split.plan;
+    split.plan = NULL;
+out:
+    hdpi_plan_free(split.plan);
+    hdpi_limits_finish(&split.limits);
+    return status;
+}
