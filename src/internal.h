@@ -333,8 +333,8 @@ hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
 hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
                                 const hdp_buffers *buffers, int32_t count,
                                 int32_t kind, int32_t root_rank);
-/** Refuses a plan that is not of this group; the step keeps a reference and
- *  the rows of my members. NULL is allowed. */
+/** Refuses a plan that is not of this group, or benches a rank of it; the step
+ *  keeps a reference and the rows of my members. NULL is allowed. */
 hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
                              const hdp_plan *plan);
 

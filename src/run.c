@@ -13,6 +13,7 @@ hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
                              const hdp_plan *plan)
 {
     hdp_plan *mine = (hdp_plan *)(uintptr_t)plan; /* for its count alone */
+    int32_t rank;
 
     if (!plan)
         return HDP_OK;
@@ -25,6 +26,12 @@ hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
         return hdpi_fail(HDP_ERR_ARGUMENT,
                          "the plan was made for other devices than the "
                          "group's");
+    for (rank = 0; rank < plan->info.rank_count; ++rank)
+        if (plan->state[rank] == HDP_BENCHED)
+            return hdpi_fail_member(HDP_ERR_UNSUPPORTED, -1, rank,
+                                    "rank %d is benched; reducing without it "
+                                    "comes in a later version",
+                                    (int)rank);
     hdpi_object_retain(&mine->object);
     step->plan = mine;
     step->items = plan->items;
