@@ -52,6 +52,23 @@ static void balancer_free(hdp_balancer *balancer)
     free(balancer);
 }
 
+/* Options that are wrong for every batch are refused now: for the largest one
+ * there can be, no minimum is too much. Whether a batch fits is asked with each
+ * plan. */
+static hdp_status try_options(const hdp_balancer *balancer)
+{
+    hdp_error before = *hdpi_error();
+    hdp_plan *plan = NULL;
+    hdp_status status =
+        hdpi_plan_split(&plan, balancer->profile, INT64_MAX, &balancer->split);
+
+    hdp_plan_destroy(plan);
+    if (status != HDP_ERR_CAPACITY)
+        return status;
+    *hdpi_error() = before;
+    return HDP_OK;
+}
+
 hdp_status hdp_balancer_create(hdp_balancer **out, const hdp_profile *profile,
                                const hdp_split_options *options)
 {
@@ -62,16 +79,19 @@ hdp_status hdp_balancer_create(hdp_balancer **out, const hdp_profile *profile,
     if (!out)
         return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
     *out = NULL;
-    HDPI_RETURN_IF(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    HDPI_TRY(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
     balancer = hdpi_alloc(1, sizeof *balancer, "balancer");
-    if (!balancer)
-        return HDP_ERR_MEMORY;
+    if (!balancer) {
+        status = HDP_ERR_MEMORY;
+        goto out;
+    }
     (void)pthread_mutex_init(&balancer->lock, NULL);
     hdpi_object_retain(&mine->object);
     balancer->profile = mine;
     HDPI_TRY(hdpi_options_read(&balancer->split, sizeof balancer->split,
                                options, "hdp_split_options"));
     HDPI_TRY(make_tables(balancer));
+    HDPI_TRY(try_options(balancer));
     hdpi_object_init(&balancer->object, HDPI_BALANCER);
     *out = balancer;
     balancer = NULL;
