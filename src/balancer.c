@@ -140,8 +140,8 @@ hdp_status hdp_balancer_limit(hdp_balancer *balancer, int32_t rank,
 {
     HDPI_RETURN_IF(hdpi_object_check(balancer, HDPI_BALANCER, "balancer"));
     if (rank < 0 || rank >= balancer->profile->info.member_count)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "rank %d of %d", (int)rank,
-                         (int)balancer->profile->info.member_count);
+        return hdpi_fail(HDP_ERR_NOT_FOUND, "rank %d: the profile has %d ranks",
+                         (int)rank, (int)balancer->profile->info.member_count);
     if (max_items < -1)
         return hdpi_fail(HDP_ERR_ARGUMENT, "max_items is %lld",
                          (long long)max_items);

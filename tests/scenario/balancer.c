@@ -56,8 +56,8 @@ static void limits_hold_from_the_next_plan(void **state)
     expect_ok(hdp_balancer_limit(balancer, 1, -1));
     expect_ok(hdp_balancer_limit(balancer, 2, -1));
     expect_shares(balancer, 70, 40, 20, 10);
-    expect_status(HDP_ERR_ARGUMENT, hdp_balancer_limit(balancer, 3, 1));
-    expect_status(HDP_ERR_ARGUMENT, hdp_balancer_limit(balancer, -1, 1));
+    expect_status(HDP_ERR_NOT_FOUND, hdp_balancer_limit(balancer, 3, 1));
+    expect_status(HDP_ERR_NOT_FOUND, hdp_balancer_limit(balancer, -1, 1));
     expect_status(HDP_ERR_ARGUMENT, hdp_balancer_limit(balancer, 0, -2));
     hdp_balancer_destroy(balancer);
     hdp_profile_destroy(profile);
