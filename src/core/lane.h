@@ -2,6 +2,7 @@
  * link where a batch has to come and go over it. */
 #ifndef HDPI_LANE_H
 #define HDPI_LANE_H
+#include <float.h>
 #include "core/profile.h"
 
 enum {
@@ -14,9 +15,10 @@ enum {
 struct hdpi_lane {
     const struct hdpi_rank_profile *curve; /* of HDPI_LANE_CURVE */
     double fixed_ns, item_ns;              /* of a line; item_ns: a rate */
-    double copy_ns;  /* an item over the link; 0: no copy */
-    int32_t kind;    /* HDPI_LANE_* */
-    int32_t overlap; /* 1: copies run under compute, both ways at once */
+    double copy_ns;      /* an item over the link; 0: no copy */
+    int16_t kind;        /* HDPI_LANE_* */
+    int16_t overlap;     /* 1: copies run under compute, both ways at once */
+    int32_t lacks_dtype; /* 1: nothing can be asked of it */
 };
 
 /* Where a share stands when time `limit` is up. */
@@ -58,6 +60,29 @@ static inline double hdpi_lane_time(const struct hdpi_lane *lane, int64_t items)
  */
 void hdpi_lane_stop(struct hdpi_stop *out, const struct hdpi_lane *lane,
                     int64_t quantum, int64_t offset, int64_t top, double limit);
+
+/** The same without an offset where a formula decides: a line without a link,
+ *  `top` 0 or more. Returns 0, and nothing of use, where it must be sought. */
+static inline int hdpi_lane_stop_line(struct hdpi_stop *out,
+                                      const struct hdpi_lane *lane,
+                                      int64_t quantum, int64_t top,
+                                      double limit)
+{
+    double fixed_ns = lane->fixed_ns, item_ns = lane->item_ns;
+    double blocks = (limit - fixed_ns) / (item_ns * (double)quantum);
+    int64_t k = 0;
+
+    if (blocks >= (double)top)
+        k = top;
+    else if (blocks >= 1)
+        k = (int64_t)blocks;
+    out->blocks = k;
+    out->at = k > 0 ? fixed_ns + item_ns * (double)(k * quantum) : 0;
+    out->next =
+        k < top ? fixed_ns + item_ns * (double)((k + 1) * quantum) : DBL_MAX;
+    return lane->kind == HDPI_LANE_LINE && !(lane->copy_ns > 0) &&
+           out->at <= limit && out->next > limit;
+}
 
 /** A straight line that resembles the curve, for first guesses. */
 void hdpi_lane_line(const struct hdpi_lane *lane, double *fixed_ns,

@@ -251,6 +251,8 @@ static int is_memory_full(const struct split *split, int32_t i, int64_t items)
     const struct hdpi_finish *in = &limits->finish;
     int64_t more = hdpi_limits_quantum(limits, i);
 
+    if (!in->high)
+        return 0;
     if (items > hdpi_limits_memory(limits, split->options, i) - more)
         return 1;
     if (!in->pools || in->pools[i].lead < 0 || in->item_bytes == 0)
@@ -273,7 +275,7 @@ static int32_t bound_of(const struct split *split, int32_t i, double latest)
     int64_t quantum = hdpi_limits_quantum(&split->limits, i);
     int64_t max = options->max_items ? options->max_items[i] : -1;
 
-    if (split->limits.profile->ranks[i].lacks_dtype)
+    if (split->limits.lanes[i].lacks_dtype)
         return HDP_BOUND_DTYPE;
     if (in->low && in->low[i] > 0 && items - in->low[i] < quantum &&
         (options->rule != HDP_RULE_FINISH ||
@@ -288,7 +290,7 @@ static int32_t bound_of(const struct split *split, int32_t i, double latest)
     if (items == 0) {
         int64_t least = quantum < in->total ? quantum : in->total;
         int slow = time_of(split, i, least) > latest;
-        if (hdpi_limits_memory(&split->limits, options, i) == 0)
+        if (in->high && hdpi_limits_memory(&split->limits, options, i) == 0)
             return HDP_BOUND_MEMORY;
         if (max == 0)
             return HDP_BOUND_MAX;
@@ -344,7 +346,7 @@ static hdp_status fill_nothing(struct split *split)
     for (int32_t i = 0; i < plan->info.rank_count; i++) {
         plan->quanta[i] = hdpi_limits_quantum(&split->limits, i);
         plan->state[i] = HDP_EMPTY;
-        if (split->limits.profile->ranks[i].lacks_dtype)
+        if (split->limits.lanes[i].lacks_dtype)
             plan->bound_by[i] = HDP_BOUND_DTYPE;
     }
     return hdpi_plan_seal(plan);
