@@ -216,25 +216,37 @@ static hdp_status check_options(const hdp_calibrate_options *own)
     return HDP_OK;
 }
 
+/* Bytes of a row of each array together, as far as they matter here. */
+static hdp_status add_rows(int64_t *bytes, const hdp_array *arrays,
+                           int32_t count, const char *list)
+{
+    hdp_array array;
+
+    for (int32_t i = 0; i < count; ++i) {
+        HDPI_RETURN_IF(
+            hdpi_options_read_at(&array, sizeof array, arrays, i, list));
+        if (array.row_bytes <= 0)
+            return hdpi_fail(HDP_ERR_ARGUMENT, "%s[%d]: row_bytes is %lld",
+                             list, (int)i, (long long)array.row_bytes);
+        if (array.row_bytes < PROBE_BYTES_MAX - *bytes)
+            *bytes += array.row_bytes;
+        else
+            *bytes = PROBE_BYTES_MAX;
+    }
+    return HDP_OK;
+}
+
 /* How many rows may be made for a caller's function before they fill memory
  * that the measurement has no claim to. */
 static hdp_status limit_items(struct hdpi_sampling *whole)
 {
     const hdp_work *work = &whole->own_work;
     int64_t bytes = 1;
-    hdp_array array;
 
-    for (int32_t i = 0; i < work->input_count + work->output_count; ++i) {
-        int input = i < work->input_count;
-        HDPI_RETURN_IF(hdpi_options_read_at(
-            &array, sizeof array, input ? work->inputs : work->outputs,
-            input ? i : i - work->input_count, "hdp_array"));
-        if (array.row_bytes > 0 && array.row_bytes < PROBE_BYTES_MAX)
-            bytes += array.row_bytes;
-        else if (array.row_bytes > 0)
-            bytes = PROBE_BYTES_MAX;
-    }
-    whole->items_max = bytes < PROBE_BYTES_MAX ? PROBE_BYTES_MAX / bytes : 1;
+    HDPI_RETURN_IF(add_rows(&bytes, work->inputs, work->input_count, "inputs"));
+    HDPI_RETURN_IF(
+        add_rows(&bytes, work->outputs, work->output_count, "outputs"));
+    whole->items_max = PROBE_BYTES_MAX / bytes;
     if (whole->items_max > ITEMS_MAX)
         whole->items_max = ITEMS_MAX;
     return HDP_OK;
@@ -253,6 +265,7 @@ static hdp_status take_work(struct hdpi_sampling *whole,
         work->input_count > INT32_MAX - work->output_count)
         return hdpi_fail(HDP_ERR_ARGUMENT, "input_count is %d, output_count %d",
                          work->input_count, work->output_count);
+    HDPI_RETURN_IF(hdpi_work_check_functions(work, whole->group));
     whole->work = work;
     return limit_items(whole);
 }

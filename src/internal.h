@@ -320,6 +320,16 @@ hdp_status hdpi_member_probe_work(struct hdpi_member *member,
                                   const hdp_work *work, int64_t items,
                                   double *out_ns);
 
+/* ---- run.c: the caller's work --------------------------------------------- */
+
+/** Refuses a work that has no function for some member of the group. */
+hdp_status hdpi_work_check_functions(const hdp_work *work,
+                                     const hdp_group *group);
+/** Refuses a plan that is not of this group, or benches a rank of it; the step
+ *  keeps a reference and the rows of my members. NULL is allowed. */
+hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
+                             const hdp_plan *plan);
+
 /* ---- reduce.c: the caller's buckets into a step --------------------------- */
 
 /** Checks what a bucket is, and adds to *bytes what capturing these will take
@@ -333,10 +343,6 @@ hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
 hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
                                 const hdp_buffers *buffers, int32_t count,
                                 int32_t kind, int32_t root_rank);
-/** Refuses a plan that is not of this group, or benches a rank of it; the step
- *  keeps a reference and the rows of my members. NULL is allowed. */
-hdp_status hdpi_plan_capture(struct hdpi_step *step, hdp_group *group,
-                             const hdp_plan *plan);
 
 /* ---- machine.c: described machines ---------------------------------------- */
 

@@ -139,11 +139,26 @@ static hdp_status check_count(int32_t count, const void *list, int32_t most,
     return HDP_OK;
 }
 
+hdp_status hdpi_work_check_functions(const hdp_work *work,
+                                     const hdp_group *group)
+{
+    int32_t m;
+
+    for (m = 0; m < group->member_count; ++m) {
+        const hdp_device *info = &group->members[m].device->row.info;
+        int gpu = info->kind == HDP_CUDA;
+        if (!(gpu ? work->cuda : work->host))
+            return hdpi_fail_member(HDP_ERR_ARGUMENT, m, m,
+                                    "work.%s is NULL, and member %d is %s",
+                                    gpu ? "cuda" : "host", (int)m, info->spec);
+    }
+    return HDP_OK;
+}
+
 static hdp_status check_work(const hdp_group *group, const hdp_work *work)
 {
     const int32_t known =
         HDP_WORK_EMPTY_TOO | HDP_WORK_STAGED | HDP_WORK_REGISTER;
-    int32_t m;
 
     HDPI_RETURN_IF(
         check_count(work->input_count, work->inputs, ARRAYS_MAX, "input"));
@@ -157,15 +172,7 @@ static hdp_status check_work(const hdp_group *group, const hdp_work *work)
     if (work->max_piece_items < 0)
         return hdpi_fail(HDP_ERR_ARGUMENT, "max_piece_items is %lld",
                          (long long)work->max_piece_items);
-    for (m = 0; m < group->member_count; ++m) {
-        const hdp_device *info = &group->members[m].device->row.info;
-        int gpu = info->kind == HDP_CUDA;
-        if (!(gpu ? work->cuda : work->host))
-            return hdpi_fail_member(HDP_ERR_ARGUMENT, m, m,
-                                    "work.%s is NULL, and member %d is %s",
-                                    gpu ? "cuda" : "host", (int)m, info->spec);
-    }
-    return HDP_OK;
+    return hdpi_work_check_functions(work, group);
 }
 
 static hdp_status reserve(struct hdpi_step *step, const hdp_group *group,

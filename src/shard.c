@@ -380,11 +380,6 @@ hdp_status hdpi_member_probe_work(struct hdpi_member *member,
     hdp_work_fn fn = function_of(member, work->host, work->cuda);
     int32_t i;
 
-    if (!fn)
-        return hdpi_fail_member(HDP_ERR_ARGUMENT, member->index, member->rank,
-                                "work has no function for member %d (%s)",
-                                (int)member->index,
-                                member->device->row.info.spec);
     HDPI_RETURN_IF(
         reserve_tables(member, work->input_count, work->output_count));
     for (i = 0; i < work->input_count; ++i)

@@ -1,6 +1,6 @@
 /* Calibration on simulated members, where the right answer is known: the model
- * comes back exactly, noise is averaged away, what is refused is refused, and
- * a failing function leaves the group well. */
+ * comes back exactly, noise is averaged away, and a failing function leaves
+ * the group well. */
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -348,61 +348,6 @@ static void lacking_a_dtype_is_a_finding(void **state)
     scene_close(&scene);
 }
 
-static void expect_refused(struct scene *scene, hdp_status want,
-                           const hdp_calibrate_options *options,
-                           const char *text)
-{
-    hdp_profile *profile = (hdp_profile *)(void *)scene;
-
-    expect_status(want, hdp_calibrate(&profile, scene->group, options));
-    assert_null(profile);
-    assert_string_equal(hdp_last_error(), text);
-}
-
-static void wrong_calls_are_refused(void **state)
-{
-    static const int64_t bad[] = { 4, 0 };
-    hdp_calibrate_options good, options;
-    struct scene scene;
-    hdp_profile *profile;
-
-    (void)state;
-    scene_open(&scene, PAIR, NULL, 0, NULL);
-    expect_ok(hdp_options_init(&good, sizeof good));
-    options = good;
-    options.dtype = 10;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "dtype is 10");
-    options = good;
-    options.probe = 6;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "probe is 6");
-    options.probe = HDP_PROBE_LINK;
-    expect_refused(&scene, HDP_ERR_UNSUPPORTED, &options,
-                   "links are measured in a later version");
-    options.probe = HDP_PROBE_WORK;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
-                   "work and HDP_PROBE_WORK go together");
-    options = good;
-    options.cache = "here";
-    expect_refused(&scene, HDP_ERR_UNSUPPORTED, &options,
-                   "calibrations are cached in a later version");
-    options = good;
-    options.items = bad;
-    options.item_count = 2;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "items[1] is 0");
-    options.item_count = 0;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
-                   "item_count is 0, items are 1 to 256 sizes or none");
-    options = good;
-    options.budget_ns = -1;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
-                   "budget_ns is out of range");
-    expect_status(HDP_ERR_ARGUMENT, hdp_calibrate(NULL, scene.group, NULL));
-    expect_status(HDP_ERR_ARGUMENT, hdp_calibrate(&profile, NULL, NULL));
-    expect_ok(hdp_calibrate(&profile, scene.group, NULL)); /* still well */
-    hdp_profile_destroy(profile);
-    scene_close(&scene);
-}
-
 /* ---- failures --------------------------------------------------------------- */
 
 static int32_t fail_on_member_1(const hdp_shard *shard, void *user)
@@ -512,7 +457,6 @@ int main(void)
         cmocka_unit_test(noise_is_averaged_away),
         cmocka_unit_test(wild_noise_ends_by_the_budget),
         cmocka_unit_test(lacking_a_dtype_is_a_finding),
-        cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(a_failing_function_leaves_the_group_well),
         cmocka_unit_test(faults_end_in_their_status),
         cmocka_unit_test(a_function_that_never_returns_loses_the_group),
