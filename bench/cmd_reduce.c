@@ -29,7 +29,10 @@ static int prepare(struct reduction *self, int64_t bytes)
         self->send[m] = workload_alloc((size_t)bytes, 1);
         self->recv[m] = workload_alloc((size_t)bytes, 1);
         if (!self->send[m] || !self->recv[m])
-            return session_no_memory(bench);
+            return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
+                               "out of memory: member %d of %d wants 2 buffers "
+                               "of %lld bytes",
+                               (int)m, (int)self->members, (long long)bytes);
     }
     return session_try(
         bench, hdp_plan_create(&self->plan, self->counts, self->members));
@@ -58,6 +61,12 @@ static int choose(struct reduction *self)
     self->op = options->op >= 0        ? options->op
                : options->weight_count ? HDP_OP_MEAN
                                        : HDP_OP_SUM;
+    if (options->weight_count && self->op != HDP_OP_MEAN &&
+        self->op != HDP_OP_SUM_OVER_TOTAL)
+        return failure_usage(&bench->failure, "--weights", 0,
+                             "--weights: %s knows no weights; mean and "
+                             "sum_over_total do",
+                             options_op_name(self->op));
     if (options->weight_count && options->weight_count != self->members)
         return failure_usage(&bench->failure, "--weights", 0,
                              "--weights: %d weights for %d members",

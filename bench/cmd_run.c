@@ -164,6 +164,23 @@ static int64_t largest_batch(const struct bench *bench)
     return total / 2 * 3 + bench->members * (quantum > 0 ? quantum + 1 : 2);
 }
 
+/* Before anything is measured: mlp updates its weights inside the function,
+ * after the reduce, for which the one thread would have to be in all members
+ * at once. */
+static int check_threads(struct bench *bench)
+{
+    const struct options *options = &bench->options;
+
+    if (options->threads != HDP_THREADS_CALLER || bench->members < 2 ||
+        options->work != WORK_MLP)
+        return EXIT_OK;
+    return failure_usage(&bench->failure, "--threads", 0,
+                         "--threads caller: mlp waits for its reduce inside "
+                         "the function, which %d members cannot on one "
+                         "thread; gemm, copy, mixed and empty can",
+                         (int)bench->members);
+}
+
 int command_run(struct bench *bench)
 {
     struct workload_spec spec = { .kind = bench->options.work,
@@ -176,6 +193,8 @@ int command_run(struct bench *bench)
         return code;
     session_say_devices(bench);
     choose_defaults(bench);
+    if ((code = check_threads(bench)))
+        return code;
     if (spec.kind == WORK_EMPTY && !bench->simulated)
         return empty_measure(bench, steps);
     spec.members = bench->members;
@@ -184,7 +203,9 @@ int command_run(struct bench *bench)
     spec.capacity = largest_batch(bench);
     struct workload *workload = workload_create(&spec);
     if (!workload)
-        return session_no_memory(bench);
+        return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
+                           "out of memory for a work of up to %lld items",
+                           (long long)spec.capacity);
     code = run_rules(bench, workload);
     workload_destroy(workload);
     return code;

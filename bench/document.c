@@ -97,15 +97,20 @@ static json_t *error_json(const struct failure *failure)
     return json;
 }
 
+void document_end(struct document *document, const struct failure *failure)
+{
+    document_set(document, "status",
+                 json_string(failure_exit_name(failure->exit_code)));
+    document_set(document, "error",
+                 failure->exit_code ? error_json(failure) : json_null());
+}
+
 void document_finish(struct document *document, const struct failure *failure)
 {
     for (int i = 0; i < document->notes->kept_count; ++i)
         add_warning(document, "library", document->notes->kept[i]);
     document_set(document, "warnings", json_incref(document->warnings));
-    document_set(document, "status",
-                 json_string(failure_exit_name(failure->exit_code)));
-    document_set(document, "error",
-                 failure->exit_code ? error_json(failure) : json_null());
+    document_end(document, failure);
     if (document->text)
         fclose(document->text);
     document->text = NULL;

@@ -36,6 +36,9 @@ void document_warn(struct document *document, const char *code,
 /** Closes the text and fills status and error from `failure`. */
 void document_finish(struct document *document, const struct failure *failure);
 
+/** Only how it ended, once more: for what fails after document_finish(). */
+void document_end(struct document *document, const struct failure *failure);
+
 /** Writes the finished document as JSON or text. Returns 0 when that fails. */
 int document_write(const struct document *document, int32_t format, FILE *out);
 

@@ -99,19 +99,28 @@ static int check_out(struct bench *bench)
     return EXIT_OK;
 }
 
+/* A failure; beside an earlier one, which wins, at least a warning. */
+static void write_file(struct bench *bench, int32_t format, const char *path)
+{
+    if (document_write_file(&bench->document, format, path))
+        return;
+    const char *reason = strerror(errno);
+    if (bench->failure.exit_code)
+        document_warn(&bench->document, "not_written", "%.128s: %s", path,
+                      reason);
+    failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM, "%.128s: %s",
+                path, reason);
+}
+
 static void write_files(struct bench *bench)
 {
-    if (bench->json_path[0] &&
-        !document_write_file(&bench->document, FORMAT_JSON, bench->json_path))
-        failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
-                    "%.128s: %s", bench->json_path, strerror(errno));
+    if (bench->json_path[0])
+        write_file(bench, FORMAT_JSON, bench->json_path);
     if (bench->options.command == COMMAND_DEMO)
         return;
     for (int i = 0; i < bench->options.out_count; ++i) {
         const char *path = bench->options.out[i];
-        if (!document_write_file(&bench->document, out_format(path), path))
-            failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
-                        "%.128s: %s", path, strerror(errno));
+        write_file(bench, out_format(path), path);
     }
 }
 
@@ -134,6 +143,7 @@ static int deliver(struct bench *bench, int json)
     document_finish(&bench->document, &bench->failure);
     if (had_failed == EXIT_OK || had_failed == EXIT_CHECK)
         write_files(bench);
+    document_end(&bench->document, &bench->failure); /* a file may lack */
     if (!document_write(&bench->document, json ? FORMAT_JSON : FORMAT_TABLE,
                         stdout))
         failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
@@ -159,7 +169,8 @@ int main(int argc, char **argv)
     keep_standard_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write */
     options_read(&bench.options, argc, argv, &bench.failure);
-    int json = options_want_json(argc, argv);
+    int json = bench.failure.exit_code ? options_want_json(argc, argv)
+                                       : bench.options.format == FORMAT_JSON;
     if (!bench.failure.exit_code && (bench.options.command == COMMAND_HELP ||
                                      bench.options.command == COMMAND_VERSION))
         return answer_question(&bench.options);

@@ -11,6 +11,13 @@ static int calibrate(struct bench *bench, const struct measure *measure,
     const struct options *from = &bench->options;
     hdp_calibrate_options options;
 
+    if (measure->probe == HDP_PROBE_WORK && from->dtype >= 0 &&
+        from->dtype + 1 != HDP_F32)
+        return failure_usage(&bench->failure, "--dtype", 0,
+                             "--dtype %s: the work %s computes in f32; other "
+                             "types are for --probe gemm",
+                             options_dtype_name(from->dtype + 1),
+                             options_work_name(from->work));
     hdp_options_init(&options, sizeof options);
     options.dtype = from->dtype < 0 ? 0 : from->dtype + 1;
     options.probe = measure->probe;

@@ -133,12 +133,16 @@ static int store_choice(const struct option_row *row, const char *option,
                          value, list);
 }
 
+static int no_file(const char *option, struct failure *failure)
+{
+    return failure_usage(failure, option, 1, "%s '': no file named", option);
+}
+
 static int add_out(struct options *out, const char *option, const char *value,
                    struct failure *failure)
 {
     if (!*value)
-        return failure_usage(failure, option, 1, "%s '': no file named",
-                             option);
+        return no_file(option, failure);
     if (out->out_count == OPTIONS_OUT_MAX)
         return failure_usage(failure, option, 0, "%s: more than %d files",
                              option, OPTIONS_OUT_MAX);
@@ -165,6 +169,11 @@ static int store(struct options *out, const struct option_row *row,
         return add_out(out, option, value, failure);
     case OPTION_CHOICE:
         return store_choice(row, option, value, field, failure);
+    case OPTION_FILE:
+        if (!*value)
+            return no_file(option, failure);
+        *(const char **)field = value;
+        break;
     case OPTION_TEXT:
         *(const char **)field = value;
         break;

@@ -8,6 +8,7 @@
 enum option_kind {
     OPTION_FLAG,
     OPTION_TEXT,
+    OPTION_FILE, /* a text, not empty */
     OPTION_INT,
     OPTION_QUANTUM, /* an integer or auto */
     OPTION_SIZE,

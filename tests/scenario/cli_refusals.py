@@ -42,6 +42,16 @@ USAGE = [
     (["reduce", "-d", PAIR, "--weights", "0.5/1"], "weight 1", None),
     (["reduce", "-d", PAIR, "-b", "8", "-e", "4"], "-b", None),
     (["split", "-d", PAIR, "-N", "8", "--out", "x.csv"], "x.csv", None),
+    (["discover", "--save", ""], "--save", 1),
+    (["split", "-d", PAIR, "-N", "8", "--save="], "--save", 1),
+    (["split", "-N", "8", "--profile", ""], "--profile", 1),
+    (["run", "-d", PAIR, "-N", "0"], "-N", None),
+    (["run", "-d", PAIR, "--threads", "caller"], "--threads", None),
+    (["run", "-d", PAIR, "--dtype", "f16"], "f32", None),
+    (["calibrate", "-d", PAIR, "--probe", "work", "--dtype", "bf16"], "f32",
+     None),
+    (["calibrate", "-d", PAIR, "--dtype", "i32"], "i32", 1),
+    (["reduce", "-d", PAIR, "--op", "max", "--weights", "3/1"], "max", None),
 ]
 
 for words, part, position in USAGE:
@@ -87,6 +97,23 @@ full = ask("split", "-d", "sim:0/item=1us/mem=1GiB", "-N", "8",
            "--item-bytes", "1GB", code=1)
 expect(full["error"]["status"], "capacity", "what does not fit")
 expect(full["error"]["largest_total"], 1, "largest total that fits")
+
+# a file that cannot be written: the document on stdout knows of it
+lost = ask("split", "-d", PAIR, "-N", "8", "--out", "/nowhere/x.json", code=3)
+expect(lost.get("status"), "environment", "status without the file")
+expect_true("/nowhere/x.json" in (lost.get("error") or {}).get("text", ""),
+            f"a file not written: {lost.get('error')}")
+expect(lost.get("plan", {}).get("shares"), [7, 1], "the plan all the same")
+
+# of two formats the last one counts, as with every option
+both = run("split", "-d", PAIR, "-N", "8", "-o", "json", "-o", "table")
+expect(both.returncode, 0, "exit code with two formats")
+expect_true(not both.stdout.startswith("{"), "json, but table was said last")
+
+# what the one thread can do, it does
+alone = ask("run", "-d", PAIR, "--threads", "caller", "--work", "gemm", "-N",
+            "60", "--rule", "finish", "--steps", "1", "--warmup", "0")
+expect(alone["results"][0]["shares"], [50, 10], "gemm on the caller's thread")
 
 # stdout that nobody reads
 closed = os.open("/dev/full", os.O_WRONLY)
