@@ -140,8 +140,12 @@ static hdp_status check_options(const hdp_group_options *own, int32_t count,
         return hdpi_fail(HDP_ERR_ARGUMENT, "threads is %d", (int)own->threads);
     if (own->comm < HDP_COMM_LAZY || own->comm > HDP_COMM_NONE)
         return hdpi_fail(HDP_ERR_ARGUMENT, "comm is %d", (int)own->comm);
-    if (own->checked < 0 || own->checked > 2 || own->reserved)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "checked is %d", (int)own->checked);
+    if (own->checked != 0 && own->checked != 2)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "checked is %d, neither 0 nor 2",
+                         (int)own->checked);
+    if (own->reserved)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "reserved is %d",
+                         (int)own->reserved);
     if (own->timeout_ns < 0 || own->spin_ns < 0 || own->staging_bytes < 0)
         return hdpi_fail(HDP_ERR_ARGUMENT, "%s is negative",
                          own->timeout_ns < 0 ? "timeout_ns"

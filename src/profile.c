@@ -40,11 +40,15 @@ static hdp_status check_model(const hdp_model *model, int32_t rank)
         return refuse(rank, "fixed_ns is not between 0 and 1e18");
     if (!points && !(model->item_ns >= 1e-9 && model->item_ns <= 1e18))
         return refuse(rank, "item_ns is not between 1e-9 and 1e18");
-    if (!is_figure(model->in_bytes_per_second) ||
-        !is_figure(model->out_bytes_per_second) ||
-        !is_figure(model->reduce_bytes_per_second))
-        return refuse(rank, "..._bytes_per_second is not a finite number of 0 "
+    if (!is_figure(model->in_bytes_per_second))
+        return refuse(rank, "in_bytes_per_second is not a finite number of 0 "
                             "or more");
+    if (!is_figure(model->out_bytes_per_second))
+        return refuse(rank, "out_bytes_per_second is not a finite number of 0 "
+                            "or more");
+    if (!is_figure(model->reduce_bytes_per_second))
+        return refuse(rank, "reduce_bytes_per_second is not a finite number "
+                            "of 0 or more");
     if (model->memory_bytes < 0)
         return refuse(rank, "memory_bytes is below 0");
     if (model->memory_domain < 0)

@@ -1,6 +1,7 @@
 /* Groups as they are asked for: options kept or refused, memory through the
  * caller's allocator and given back, and what a report tells of a step. */
 #include <stdlib.h>
+#include <string.h>
 #include "job.h"
 
 enum { MEMBERS = 3, ROWS = 11 };
@@ -76,6 +77,11 @@ static void unknown_check(hdp_group_options *options)
     options->checked = -1;
 }
 
+static void check_between(hdp_group_options *options)
+{
+    options->checked = 1;
+}
+
 static void negative_deadline(hdp_group_options *options)
 {
     options->timeout_ns = -1;
@@ -131,22 +137,23 @@ static void two_processes(hdp_group_options *options)
 static void bad_options_are_refused(void **state)
 {
     static const struct {
-        const char *name;
+        const char *says; /* the thing at fault */
         hdp_status want;
         void (*spoil)(hdp_group_options *options);
     } bads[] = {
-        { "free without alloc", HDP_ERR_ARGUMENT, no_alloc },
+        { "alloc and free", HDP_ERR_ARGUMENT, no_alloc },
         { "threads", HDP_ERR_ARGUMENT, unknown_threads },
         { "comm", HDP_ERR_ARGUMENT, unknown_comm },
-        { "checked", HDP_ERR_ARGUMENT, unknown_check },
+        { "checked is -1", HDP_ERR_ARGUMENT, unknown_check },
+        { "checked is 1", HDP_ERR_ARGUMENT, check_between },
         { "timeout_ns", HDP_ERR_ARGUMENT, negative_deadline },
         { "spin_ns", HDP_ERR_ARGUMENT, negative_spin },
         { "staging_bytes", HDP_ERR_ARGUMENT, negative_staging },
-        { "reserved", HDP_ERR_ARGUMENT, reserved_used },
-        { "streams of the host", HDP_ERR_ARGUMENT, a_stream },
-        { "process 1 of 1", HDP_ERR_ARGUMENT, second_of_one },
-        { "process_count -1", HDP_ERR_ARGUMENT, negative_world },
-        { "two processes", HDP_ERR_UNSUPPORTED, two_processes },
+        { "reserved is 1", HDP_ERR_ARGUMENT, reserved_used },
+        { "streams[1]", HDP_ERR_ARGUMENT, a_stream },
+        { "process_index 1 of 1", HDP_ERR_ARGUMENT, second_of_one },
+        { "of -1", HDP_ERR_ARGUMENT, negative_world },
+        { "process_count is 2", HDP_ERR_UNSUPPORTED, two_processes },
     };
     hdp_context *context = NULL;
     hdp_group *group = NULL;
@@ -161,9 +168,12 @@ static void bad_options_are_refused(void **state)
         status = hdp_group_create_spec(&group, context, "host:0-2/threads=1",
                                        &options);
         if (status != bads[i].want || group)
-            fail_msg("%s: expected %s and no group, got %s", bads[i].name,
+            fail_msg("%s: expected %s and no group, got %s", bads[i].says,
                      hdp_status_string(bads[i].want),
                      hdp_status_string(status));
+        if (!strstr(hdp_last_error(), bads[i].says))
+            fail_msg("expected a text with \"%s\", got \"%s\"", bads[i].says,
+                     hdp_last_error());
     }
     hdp_context_destroy(context);
 }

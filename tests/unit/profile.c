@@ -225,12 +225,16 @@ static void test_figures_refused(void **state)
                                 &models[1].in_bytes_per_second,
                                 &models[1].out_bytes_per_second,
                                 &models[1].reduce_bytes_per_second };
+    const char *const names[] = { "models[1].fixed_ns", "models[1].item_ns",
+                                  "models[1].in_bytes_per_second",
+                                  "models[1].out_bytes_per_second",
+                                  "models[1].reduce_bytes_per_second" };
 
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
             models[0] = models[1] = line(0, 1);
             *figures[i] = wrong[k];
-            refused(models, 2, 1, "models[1].");
+            refused(models, 2, 1, names[i]);
         }
     models[1] = line(0, 0);
     refused(models, 2, 1, "models[1].item_ns");
