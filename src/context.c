@@ -99,7 +99,7 @@ hdp_status hdp_context_create(hdp_context **out,
     HDPI_TRY(
         hdpi_options_read(&own, sizeof own, options, "hdp_context_options"));
     if (own.timeout_ns < 0 || own.log_level < 0 ||
-        own.log_level > HDPI_LOG_TRACE || own.reserved) {
+        own.log_level > HDP_LOG_TRACE || own.reserved) {
         status = hdpi_fail(HDP_ERR_ARGUMENT, "%s is out of range",
                            own.timeout_ns < 0 ? "timeout_ns"
                            : own.reserved     ? "reserved"

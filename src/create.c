@@ -119,7 +119,7 @@ static hdp_status create_automatic(hdp_group **out, hdp_context *context,
         HDPI_TRY(hdpi_group_make(out, context, topology, options));
         goto out;
     }
-    hdpi_log(&context->log, HDPI_LOG_INFO, "auto: no GPU (%s); the host does",
+    hdpi_log(&context->log, HDP_LOG_INFO, "auto: no GPU (%s); the host does",
              topology->notes ? topology->notes : "no reason known");
     ask.kind = HDP_HOST;
     ask.margin_bytes = -1;

@@ -55,11 +55,11 @@ static void put_in_order(hdp_topology *topology)
 
 static void tell(const hdp_topology *topology, const struct hdpi_log *log)
 {
-    hdpi_log(log, HDPI_LOG_INFO, "discover: %" PRId32 " devices",
+    hdpi_log(log, HDP_LOG_INFO, "discover: %" PRId32 " devices",
              topology->info.device_count);
     for (const char *line = topology->notes; line && *line;) {
         size_t length = strcspn(line, "\n");
-        hdpi_log(log, HDPI_LOG_INFO, "discover: %.*s", (int)length, line);
+        hdpi_log(log, HDP_LOG_INFO, "discover: %.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
 }

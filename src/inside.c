@@ -104,7 +104,7 @@ static hdp_status await_paused(struct hdpi_member *member)
     if (marked == HDP_OK)
         member->paused_ns += ns;
     if (!member->group->all_virtual)
-        hdpi_member_span(member, HDPI_LANE_REDUCE, HDPI_PHASE_WAIT, 0, start_ns,
+        hdpi_member_span(member, HDP_LANE_REDUCE, HDP_PHASE_WAIT, 0, start_ns,
                          hdpi_clock_ns() - accepted_ns);
     return status != HDP_OK ? status : marked;
 }

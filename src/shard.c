@@ -270,7 +270,7 @@ static hdp_status call_piece(struct hdpi_member *member, int64_t first,
         member, function_of(member, step->host, step->cuda), step->user, &ns));
     if (group->all_virtual)
         start_ns = (int64_t)step->outcomes[member->index].compute_ns;
-    hdpi_member_span(member, HDPI_LANE_COMPUTE, HDPI_PHASE_COMPUTE, piece,
+    hdpi_member_span(member, HDP_LANE_COMPUTE, HDP_PHASE_COMPUTE, piece,
                      start_ns, start_ns + (int64_t)(ns + 0.5));
     step->outcomes[member->index].compute_ns += ns;
     for (i = 0; i < step->input_count + step->output_count; ++i)

@@ -13,7 +13,7 @@ void hdpi_log(const struct hdpi_log *log, int32_t level, const char *format,
 {
     if (!log || !log->fn)
         return;
-    int32_t most = log->level != 0 ? log->level : HDPI_LOG_WARN;
+    int32_t most = log->level != 0 ? log->level : HDP_LOG_WARN;
     if (level > most)
         return;
     int saved = errno;

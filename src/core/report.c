@@ -139,8 +139,8 @@ int hdpi_report_is_valid(const hdp_report *report)
     for (int32_t i = 0; i < info->span_count; i++) {
         const hdp_span *span = &report->spans[i];
         if (!within(span->rank, 0, info->rank_count - 1) ||
-            !within(span->lane, HDPI_LANE_COMPUTE, HDPI_LANE_REDUCE) ||
-            !within(span->phase, HDPI_PHASE_IN, HDPI_PHASE_WAIT) ||
+            !within(span->lane, HDP_LANE_COMPUTE, HDP_LANE_REDUCE) ||
+            !within(span->phase, HDP_PHASE_IN, HDP_PHASE_WAIT) ||
             span->piece < 0 || span->start_ns > span->end_ns)
             return 0;
     }

@@ -4,16 +4,6 @@
 #define HDPI_REPORT_H
 #include "base/object.h"
 
-/* hdp_span.lane and .phase */
-enum { HDPI_LANE_COMPUTE = 0, HDPI_LANE_COPY = 1, HDPI_LANE_REDUCE = 2 };
-enum {
-    HDPI_PHASE_IN = 0,
-    HDPI_PHASE_COMPUTE = 1,
-    HDPI_PHASE_OUT = 2,
-    HDPI_PHASE_REDUCE = 3,
-    HDPI_PHASE_WAIT = 4
-};
-
 struct hdp_report {
     struct hdpi_object object;
     hdp_report_info info;

@@ -79,7 +79,7 @@ static void say_crowded(const hdp_topology *topology,
         threads += info->kind == HDP_HOST ? info->thread_count : 0;
     }
     if (threads > cores)
-        hdpi_log(log, HDPI_LOG_WARN,
+        hdpi_log(log, HDP_LOG_WARN,
                  "host: %d members with %lld threads share %d cores, so "
                  "their times depend on each other",
                  members, (long long)threads, cores);
@@ -136,7 +136,7 @@ static hdp_status host_open(struct hdpi_device *device)
     device->host_memory = 1;
     host->duty.percent = device->row.info.duty_percent;
     hdpi_host_blas_open(&host->blas);
-    hdpi_log(device->log, HDPI_LOG_INFO, "host:%d: openblas: %s %s",
+    hdpi_log(device->log, HDP_LOG_INFO, "host:%d: openblas: %s %s",
              device->row.info.logical_id, host->blas.about.path,
              host->blas.about.note);
     return HDP_OK;

@@ -85,7 +85,7 @@ static void keep_line(int32_t level, const char *line, void *user)
 {
     struct lines *lines = user;
 
-    assert_int_equal(level, HDPI_LOG_WARN);
+    assert_int_equal(level, HDP_LOG_WARN);
     lines->count++;
     snprintf(lines->last, sizeof lines->last, "%s", line);
 }
@@ -93,7 +93,7 @@ static void keep_line(int32_t level, const char *line, void *user)
 static void members_share_the_cores(void **state)
 {
     struct lines lines = { 0 };
-    struct hdpi_log log = { keep_line, &lines, HDPI_LOG_WARN };
+    struct hdpi_log log = { keep_line, &lines, HDP_LOG_WARN };
     struct hdpi_ask asks[8];
     hdp_topology *topology;
     int cores = allowed_cores();

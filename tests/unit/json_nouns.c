@@ -96,9 +96,9 @@ static hdp_report *draw_report(void)
     for (int32_t i = 0; i < spans; i++) {
         int64_t start = draw_wide() - draw_wide();
         hdpi_report_span(report, draw(0, count - 1),
-                         draw(HDPI_LANE_COMPUTE, HDPI_LANE_REDUCE),
-                         draw(HDPI_PHASE_IN, HDPI_PHASE_WAIT), draw(0, 99),
-                         start, start > 0 ? INT64_MAX : start);
+                         draw(HDP_LANE_COMPUTE, HDP_LANE_REDUCE),
+                         draw(HDP_PHASE_IN, HDP_PHASE_WAIT), draw(0, 99), start,
+                         start > 0 ? INT64_MAX : start);
     }
     return report;
 }

@@ -44,8 +44,8 @@ static void fill(hdp_report *report)
     report->info.step_ns = INT64_MAX;
     report->info.reduce_engine = HDP_ENGINE_WORLD;
     for (int32_t i = 0; i < report->span_capacity + 3; i++)
-        hdpi_report_span(report, i % report->info.rank_count, HDPI_LANE_REDUCE,
-                         HDPI_PHASE_WAIT, i, i, i + 1);
+        hdpi_report_span(report, i % report->info.rank_count, HDP_LANE_REDUCE,
+                         HDP_PHASE_WAIT, i, i, i + 1);
 }
 
 static void made_filled_and_cleared(void **state)
@@ -86,7 +86,7 @@ static void what_is_not_valid(void **state)
     hdp_report *report;
     (void)state;
     assert_int_equal(hdpi_report_new(&report, 2, 2), HDP_OK);
-    hdpi_report_span(report, 1, HDPI_LANE_COMPUTE, HDPI_PHASE_COMPUTE, 0, 5, 9);
+    hdpi_report_span(report, 1, HDP_LANE_COMPUTE, HDP_PHASE_COMPUTE, 0, 5, 9);
 #define BREAK(what, wrong)                                                     \
     do {                                                                       \
         __typeof__(what) kept_ = (what);                                       \
