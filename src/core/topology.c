@@ -73,16 +73,6 @@ hdp_status hdpi_topology_note(hdp_topology *topology, const char *adapter,
     return HDP_OK;
 }
 
-int32_t hdpi_topology_find(const hdp_topology *topology, int32_t kind,
-                           int32_t logical_id)
-{
-    for (int32_t i = 0; i < topology->info.device_count; i++)
-        if (topology->devices[i].info.kind == kind &&
-            topology->devices[i].info.logical_id == logical_id)
-            return i;
-    return -1;
-}
-
 void hdpi_device_key(char *out, size_t capacity, const hdp_device *info)
 {
     hdpi_text_copy(out, capacity, info->uuid[0] ? info->uuid : info->spec);

@@ -131,10 +131,6 @@ struct hdpi_device_row *hdpi_topology_append(hdp_topology *topology);
 hdp_status hdpi_topology_note(hdp_topology *topology, const char *adapter,
                               const char *reason);
 
-/** Index of the device of that kind and logical id, -1 when there is none. */
-int32_t hdpi_topology_find(const hdp_topology *topology, int32_t kind,
-                           int32_t logical_id);
-
 /** The lasting identity of a device, never its index: what a profile or a cache
  *  may rely on. One without a uuid is known by its specification. */
 void hdpi_device_key(char *out, size_t capacity, const hdp_device *info);
