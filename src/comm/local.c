@@ -90,7 +90,8 @@ static void note(struct local *self, uint64_t ticket)
  * doubt a good result is better than to believe a bad one. */
 static hdp_status report(struct local *self, uint64_t ticket)
 {
-    uint64_t first = self->first_failed;
+    uint64_t first;
+
     note(self, ticket);
     first = self->first_failed;
     if (first == 0 || first > ticket)
@@ -149,6 +150,8 @@ static void expire(struct local *self)
                        self->posted);
     else {
         rank = working(self);
+        if (rank < 0) /* it has just stopped, or this is it */
+            rank = self->base.rank;
         (void)snprintf(text, sizeof text,
                        "rank %d did not finish its part of collective %" PRIu64
                        " in time",

@@ -247,8 +247,8 @@ static hdp_status check(const struct hdpi_host *host,
         !is_narrow(probe->dtype))
         return lacks(host, "products in dtype", probe->dtype);
     if (product && (probe->width < 1 || probe->width > WIDTH_MAX))
-        return hdpi_fail(HDP_ERR_ARGUMENT, "a width is within 1 to %d",
-                         WIDTH_MAX);
+        return hdpi_fail(HDP_ERR_ARGUMENT, "width is %lld, not 1 to %d",
+                         (long long)probe->width, WIDTH_MAX);
     return HDP_OK;
 }
 
