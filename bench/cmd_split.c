@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "change.h"
 #include "table.h"
 
 enum { CALLS = 100 }; /* of one batch; the clock is read around a batch */
@@ -52,6 +53,38 @@ static int time_split(struct bench *bench, const hdp_profile *profile,
     return code;
 }
 
+/* What would change each share: `change` in the document, a line where there
+ * is something to say. Of a whole cluster nobody reads it. */
+static int tell_changes(struct bench *bench, const hdp_profile *profile,
+                        int32_t rule, const hdp_plan *plan, json_t *json)
+{
+    enum { MOST = 64 };
+    json_t *changes = json_array();
+    hdp_split_options split;
+    hdp_plan_info info;
+
+    hdp_options_init(&info, sizeof info);
+    int code = plans_options(bench, profile, rule, &split);
+    if (!code)
+        code = session_try(bench, hdp_plan_get(&info, plan));
+    for (int i = 0; !code && info.rank_count <= MOST && i < info.rank_count;
+         ++i) {
+        struct change change;
+        char text[CHANGE_TEXT];
+        code = session_try(
+            bench, change_find(&change, profile, info.total, &split, plan, i));
+        if (code)
+            break;
+        change_say(&change, info.items[i], text);
+        json_array_append_new(changes,
+                              text[0] ? json_string(text) : json_null());
+        if (text[0])
+            fprintf(bench->document.text, "rank %-7d %s\n", i, text);
+    }
+    json_object_set_new(json, "change", changes);
+    return code;
+}
+
 static int show_rules(struct bench *bench, const hdp_profile *profile)
 {
     json_t *plans = json_array();
@@ -62,8 +95,11 @@ static int show_rules(struct bench *bench, const hdp_profile *profile)
         code = plans_split(bench, profile, bench->options.rules[i],
                            bench->options.total, &plan);
         if (!code) {
-            json_array_append_new(plans, plans_json(bench, plan));
+            json_t *json = plans_json(bench, plan);
             plans_table(bench, plan);
+            code = tell_changes(bench, profile, bench->options.rules[i], plan,
+                                json);
+            json_array_append_new(plans, json);
         }
         hdp_plan_destroy(plan);
     }
