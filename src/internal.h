@@ -300,6 +300,8 @@ void hdpi_member_record(struct hdpi_member *member);
 /** What the communicator may do with this member. */
 void hdpi_member_lend(struct hdpi_member *member,
                       struct hdpi_comm_member *table);
+/** Notes a span in its place, by lane and time; dropped when there are
+ *  HDPI_MEMBER_SPANS. */
 void hdpi_member_span(struct hdpi_member *member, int32_t lane, int32_t phase,
                       int32_t piece, int64_t start_ns, int64_t end_ns);
 /** Workspace of a member, from the caller's allocator where one was given. */

@@ -113,21 +113,30 @@ void hdpi_member_record(struct hdpi_member *member)
     atomic_store_explicit(&member->step->failing, 1, memory_order_release);
 }
 
+static int comes_before(const hdp_span *a, const hdp_span *b)
+{
+    return a->lane != b->lane ? a->lane < b->lane : a->start_ns < b->start_ns;
+}
+
 void hdpi_member_span(struct hdpi_member *member, int32_t lane, int32_t phase,
                       int32_t piece, int64_t start_ns, int64_t end_ns)
 {
     struct hdpi_outcome *outcome = outcome_of(member);
-    hdp_span *span;
+    hdp_span *spans = outcome->spans;
+    const hdp_span own = { .start_ns = start_ns,
+                           .end_ns = end_ns,
+                           .rank = member->rank,
+                           .lane = lane,
+                           .phase = phase,
+                           .piece = piece };
+    int32_t i;
 
     if (outcome->span_count == HDPI_MEMBER_SPANS)
         return;
-    span = &outcome->spans[outcome->span_count++];
-    span->start_ns = start_ns;
-    span->end_ns = end_ns;
-    span->rank = member->rank;
-    span->lane = lane;
-    span->phase = phase;
-    span->piece = piece;
+    for (i = outcome->span_count++; i > 0 && comes_before(&own, &spans[i - 1]);
+         --i)
+        spans[i] = spans[i - 1];
+    spans[i] = own;
 }
 
 /* ---- buckets --------------------------------------------------------------- */

@@ -392,6 +392,38 @@ static void reports_tell_the_step(void **state)
     }
 }
 
+static int32_t join_twice(const hdp_shard *shard, void *user)
+{
+    (void)user;
+    return hdp_shard_all_reduce(shard, 0) || hdp_shard_join(shard) ||
+           hdp_shard_all_reduce(shard, 1) || hdp_shard_join(shard);
+}
+
+/* A wait ends before the call that it is part of, and stands behind it. */
+static void waits_stand_in_their_lane(void **state)
+{
+    static const struct way way = { HDP_HOST, HDP_THREADS_MEMBER, "host" };
+    struct scene scene;
+    struct job job;
+    hdp_report *report = NULL;
+    hdp_report_info info = { .size = sizeof info };
+    int32_t i, waits = 0;
+
+    (void)state;
+    scene_open_way(&scene, &way, shares, MEMBERS);
+    job_open(&job, ROWS, MEMBERS);
+    job.work.host = join_twice;
+    expect_ok(hdp_run(&report, scene.group, scene.plan, &job.work));
+    expect_ok(hdp_report_get(&info, report));
+    check_spans(&info, "two joins");
+    for (i = 0; i < info.span_count; ++i)
+        waits += info.spans[i].phase == HDP_PHASE_WAIT;
+    expect_number(4, waits, "waits of two members");
+    expect_number(6, info.span_count, "spans");
+    hdp_report_destroy(report);
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +432,7 @@ int main(void)
         cmocka_unit_test(fingerprints_tell_groups_apart),
         cmocka_unit_test(memory_is_the_callers),
         cmocka_unit_test(reports_tell_the_step),
+        cmocka_unit_test(waits_stand_in_their_lane),
     };
 
     return cmocka_run_group_tests_name("group", tests, NULL, NULL);
