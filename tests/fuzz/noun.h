@@ -4,7 +4,7 @@
 #define FUZZ_NOUN_H
 #include <stdlib.h>
 #include <string.h>
-#include "fuzz/fuzz.h"
+#include "fuzz/same.h"
 #include "json/json.h"
 
 /* Defines `static TYPE *NOUN_taken(data, size)`: the noun of a text, for the
@@ -26,6 +26,7 @@
         FUZZ_CHECK(status == HDP_OK, "its own text is refused: %s\n%s",        \
                    hdp_last_error(), first);                                   \
         FUZZ_CHECK(hdpi_##NOUN##_is_valid(back), "not valid any more");        \
+        NOUN##_same(read, back);                                               \
         FUZZ_CHECK(hdpi_##NOUN##_write_json(&second, back) == HDP_OK,          \
                    "not written again: %s", hdp_last_error());                 \
         FUZZ_CHECK(strcmp(first, second) == 0,                                 \
