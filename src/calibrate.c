@@ -1,5 +1,6 @@
 /* The verb that measures: checks and captures what is asked, lets all members
  * sample at once (sample.c), and turns what they found into a profile. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,7 @@ static hdp_status assemble(hdp_profile **out, struct hdpi_sampling *whole)
         struct hdpi_rank_profile *to = &profile->ranks[from->member->rank];
         to->rate_flops = to->rate * from->probe.item_flops;
     }
+    assert(hdpi_profile_is_valid(profile));
     *out = profile;
     profile = NULL;
 out:

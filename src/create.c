@@ -1,5 +1,6 @@
 /* From ids or a specification to a group: the devices are looked for, and what
  * was found becomes the members. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
@@ -27,6 +28,7 @@ static hdp_status find_devices(hdp_topology **out, hdp_context *context,
         goto out;
     }
     hdpi_spec_name_devices(topology);
+    assert(hdpi_topology_is_valid(topology));
     *out = topology;
     topology = NULL;
 out:

@@ -1,4 +1,5 @@
 /* The public door of profiles, and their files. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -151,6 +152,7 @@ hdp_status hdp_profile_create(hdp_profile **out, const hdp_model *models,
     hdpi_profile_compare_rates(profile);
     profile->info.probe = HDP_PROBE_WORK;
     profile->info.ended_by = HDP_ENDED_GIVEN;
+    assert(hdpi_profile_is_valid(profile));
     *out = profile;
     profile = NULL;
 out:
@@ -216,6 +218,7 @@ hdp_status hdp_profile_select(hdp_profile **out, const hdp_profile *profile,
     if (!used)
         HDPI_TRY(HDP_ERR_MEMORY);
     HDPI_TRY(select_ranks(selected, profile, group, used));
+    assert(hdpi_profile_is_valid(selected));
     *out = selected;
     selected = NULL;
 out:

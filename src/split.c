@@ -1,4 +1,5 @@
 /* The public door of plans. */
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,9 @@ hdp_status hdp_split(hdp_plan **out, const hdp_profile *profile, int64_t total,
     HDPI_RETURN_IF(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
     HDPI_RETURN_IF(
         hdpi_options_read(&own, sizeof own, options, "hdp_split_options"));
-    return hdpi_plan_split(out, profile, total, &own);
+    HDPI_RETURN_IF(hdpi_plan_split(out, profile, total, &own));
+    assert(hdpi_plan_is_valid(*out));
+    return HDP_OK;
 }
 
 static hdp_status check_rates(const double *rates, int32_t count, int64_t total,
@@ -104,6 +107,7 @@ hdp_status hdp_plan_create(hdp_plan **out, const int64_t *items, int32_t count)
     plan->info.step_ns = plan->info.lower_bound_ns = -1;
     plan->info.equal_ns = plan->info.best_single_ns = -1;
     HDPI_TRY(hdpi_plan_seal(plan));
+    assert(hdpi_plan_is_valid(plan));
     *out = plan;
     plan = NULL;
 out:

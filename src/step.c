@@ -1,6 +1,7 @@
 /* A step is a number. Two slots hold the captured arguments of the steps in
  * flight; this file opens a slot, publishes it, completes it, and lets any
  * thread wait for its number. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
@@ -328,6 +329,7 @@ static void fill_report(hdp_group *group, struct hdpi_step *step)
     report->info.reduce_engine = step->bucket_count
                                      ? group->members[0].comm->ops->engine
                                      : HDP_ENGINE_NONE;
+    assert(hdpi_report_is_valid(report));
 }
 
 /* Later steps that were already under way when one failed end with state:
