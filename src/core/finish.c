@@ -82,13 +82,15 @@ static double upper_bound(const struct hdpi_search *s)
     return reach.held < s->blocks ? -1 : reach.before;
 }
 
-/* Least time by which s->blocks are held; -1: never. *below_it is the last time
+/* Least time by which s->blocks are held; -1: never. It is not before `from`,
+ * where the search starts unless that is 0. *below_it is the last time
  * looked at when that is earlier, with nothing between: in->items then holds
  * what there is just below the time found; else it is -1. */
-static double find(const struct hdpi_search *s, double guess, double *below_it)
+static double find(const struct hdpi_search *s, double from, double guess,
+                   double *below_it)
 {
     enum { PATIENCE = 8 }; /* rounds of jumping before halving as well */
-    double next = 0, best = upper_bound(s), at = guess;
+    double next = from, best = upper_bound(s), at = from > 0 ? from : guess;
     /* nothing but whole blocks of single ranks: each instant brings one */
     int simple =
         s->last == HDPI_NO_LAST && s->only < 0 && !s->in->low && !s->in->pools;
@@ -213,7 +215,7 @@ static void give_pool(const struct hdpi_search *s, int32_t lead, int64_t blocks,
     while (own.replicas > 1 && hdpi_quota(s, lead, own.replicas, rest) < blocks)
         own.replicas--;
     own.only = lead;
-    double ns = find(&own, guess, &below_it);
+    double ns = find(&own, 0, guess, &below_it);
     choose(&own, ns);
     for (int32_t i = lead; i >= 0 && i < end; i = in->pools[i].next) {
         in->items[i] = in->items[i] ? holds(s, i, below(ns)) : -1;
@@ -271,9 +273,16 @@ static void give(const struct hdpi_search *s, double ns, int have_below)
 static double find_last(struct hdpi_search *s, double guess, double *below_it)
 {
     struct hdpi_reach reach;
+    double from = 0;
 
+    if (!s->in->low && !s->in->pools) {
+        /* whole blocks alone are no later, and quickly found */
+        from = find(s, 0, guess, below_it);
+        if (from < 0)
+            return from;
+    }
     s->last = HDPI_ANY_LAST;
-    double ns = find(s, guess, below_it);
+    double ns = find(s, from, guess, below_it);
     if (ns < 0)
         return ns;
     hdpi_reach_by(s, ns, &reach);
@@ -283,7 +292,7 @@ static double find_last(struct hdpi_search *s, double guess, double *below_it)
     if (reach.held < s->blocks)
         return ns;
     /* a minimum or the rest itself made it late: the others end earlier */
-    return find(s, ns, below_it);
+    return find(s, 0, ns, below_it);
 }
 
 int hdpi_finish(const struct hdpi_finish *finish, double *level)
@@ -303,7 +312,7 @@ int hdpi_finish(const struct hdpi_finish *finish, double *level)
         if (least.held > s.blocks)
             return 0;
     }
-    ns = s.rest > 0 ? find_last(&s, ns, &below_it) : find(&s, ns, &below_it);
+    ns = s.rest > 0 ? find_last(&s, ns, &below_it) : find(&s, 0, ns, &below_it);
     if (ns < 0)
         return 0;
     give(&s, ns, below_it >= 0);
