@@ -71,7 +71,7 @@ hdpi_finish_lane(const struct hdpi_finish *finish, int32_t rank,
         return &finish->lanes[rank];
     *own = (struct hdpi_lane){ .kind = HDPI_LANE_RATE, .item_ns = 1 };
     if (finish->rates)
-        own->item_ns = finish->rates[rank] * finish->scale;
+        own->item_ns = finish->rates[rank] * finish->scale + 0; /* no -0 */
     return own;
 }
 

@@ -323,6 +323,13 @@ static void test_rates(void **state)
     assert_int_equal(items[3], 0);
     assert_int_equal(hdp_split_rates(items, rates, 4, 0, 8), HDP_OK);
     assert_int_equal(items[0], 0);
+    const double signs[3] = { -0.0, 3, -0.0 }; /* that is 0 as well */
+    for (int64_t total = 1; total < INT64_MAX / 1000; total *= 1000) {
+        assert_int_equal(hdp_split_rates(items, signs, 3, total, 0), HDP_OK);
+        assert_int_equal(items[0], 0);
+        assert_int_equal(items[1], total);
+        assert_int_equal(items[2], 0);
+    }
     for (int power = -1070; power <= 1020;
          power += 95) { /* only ratios count */
         const double scaled[2] = { ldexp(3, power), ldexp(1, power) };
