@@ -173,14 +173,14 @@ static int choose_rounds(struct demo *demo, struct demo_run *run, int64_t *out)
 static int one_run(struct demo *demo, struct demo_run *run)
 {
     int64_t rounds = 0;
-    int code = calibrate_batch(demo, &run->profile);
 
+    /* Once trained, gradients are too small to be told from rounding. */
+    mlp_reset(demo->workload);
+    int code = calibrate_batch(demo, &run->profile);
     run->lanes = calloc(1, sizeof *run->lanes);
     if (!run->lanes)
         return session_no_memory(demo->bench);
     lanes_open(run->lanes, demo->bench);
-    /* Once trained, gradients are too small to be told from rounding. */
-    mlp_reset(demo->workload);
     if (!code)
         code = add_lanes(demo, run);
     if (!code) /* before any speed is told */

@@ -28,7 +28,8 @@ struct replica {
 struct errand {
     const struct mlp *mlp;
     struct replica *replica;
-    const hdp_shard *shard;
+    struct mlpnet_rows rows;
+    int64_t items;
 };
 
 struct mlp {
@@ -56,20 +57,40 @@ static struct mlp *mlp_of(struct workload *self)
 static void part_gradient(int index, int count, void *argument)
 {
     const struct errand *errand = argument;
-    int64_t items = errand->shard->items;
+    int64_t items = errand->items;
 
     mlpnet_gradient(&errand->mlp->gemm, errand->replica->weights,
-                    &errand->replica->parts[index], errand->shard,
+                    &errand->replica->parts[index], &errand->rows,
                     items / count * index + items % count * index / count,
                     items / count * (index + 1) +
                         items % count * (index + 1) / count);
+}
+
+/* The shard's rows; in a probe the images themselves. What a probe hands in is
+ * random bytes, and a trained network answers those with numbers so small that
+ * arithmetic on them is several times slower than in any real step. */
+static struct mlpnet_rows rows_of(const struct mlp *mlp, const hdp_shard *shard)
+{
+    struct mlpnet_rows rows = { .count = shard->items };
+
+    if (shard->flags & HDP_SHARD_PROBE) {
+        rows.pixels.data = mlp->pixels;
+        rows.pixels.row_stride_bytes = MLPNET_IN;
+        rows.labels.data = mlp->labels;
+        rows.labels.row_stride_bytes = 1;
+        rows.count = mlp->capacity;
+    } else {
+        rows.pixels = shard->inputs[0];
+        rows.labels = shard->inputs[1];
+    }
+    return rows;
 }
 
 /* Mean gradient of a shard's own rows, by all threads of the member. */
 static void shard_gradient(const struct mlp *mlp, struct replica *replica,
                            const hdp_shard *shard)
 {
-    struct errand errand = { mlp, replica, shard };
+    struct errand errand = { mlp, replica, rows_of(mlp, shard), shard->items };
     int threads = crew_size(replica->crew);
     float scale = 1.0f / (float)shard->items;
 

@@ -113,30 +113,29 @@ static void load_pixels(float *restrict x, const uint8_t *row)
         x[j] = (float)row[j] * (1.0f / DIGITS_LEVELS);
 }
 
-static const uint8_t *row_of(const hdp_view *view, int64_t row)
+static const uint8_t *row_of(const hdp_view *view, int64_t row, int64_t count)
 {
-    return (const uint8_t *)view->data + row * view->row_stride_bytes;
+    return (const uint8_t *)view->data + row % count * view->row_stride_bytes;
 }
 
-/* Bytes of a probe may be anything: a label is taken modulo the classes. */
 void mlpnet_gradient(const struct gemm *gemm, const float *weights,
-                     struct mlpnet_part *part, const hdp_shard *shard,
+                     struct mlpnet_part *part, const struct mlpnet_rows *rows,
                      int64_t first, int64_t end)
 {
-    const hdp_view *pixels = &shard->inputs[0], *labels = &shard->inputs[1];
-
     memset(part->gradient, 0, sizeof part->gradient);
     part->loss = 0;
     transpose_w2(part, weights);
     for (; first < end; first += TILE) {
-        int rows = end - first < TILE ? (int)(end - first) : TILE;
-        for (int i = 0; i < rows; ++i)
-            load_pixels(part->x + i * IN, row_of(pixels, first + i));
-        forward(gemm, weights, part, rows);
-        for (int i = 0; i < rows; ++i)
-            part->loss += softmax_loss(part->out + i * OUT,
-                                       *row_of(labels, first + i) % OUT);
-        backward(gemm, part, rows, part->gradient);
+        int count = end - first < TILE ? (int)(end - first) : TILE;
+        for (int i = 0; i < count; ++i)
+            load_pixels(part->x + i * IN,
+                        row_of(&rows->pixels, first + i, rows->count));
+        forward(gemm, weights, part, count);
+        for (int i = 0; i < count; ++i)
+            part->loss +=
+                softmax_loss(part->out + i * OUT,
+                             *row_of(&rows->labels, first + i, rows->count));
+        backward(gemm, part, count, part->gradient);
     }
 }
 

@@ -41,9 +41,15 @@ struct mlpnet_part {
     float scratch[MLP_HIDDEN * MLPNET_TILE + MLPNET_IN * MLP_HIDDEN];
 };
 
+/* Images and their labels; past `count` rows they begin again. */
+struct mlpnet_rows {
+    hdp_view pixels, labels;
+    int64_t count;
+};
+
 /** Gradient and loss of rows first to end - 1, into the part. */
 void mlpnet_gradient(const struct gemm *gemm, const float *weights,
-                     struct mlpnet_part *part, const hdp_shard *shard,
+                     struct mlpnet_part *part, const struct mlpnet_rows *rows,
                      int64_t first, int64_t end);
 
 /** The digit that the network sees. */
