@@ -3,7 +3,6 @@
  * keeps the member from taking part in the reduces, so nobody hangs. */
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/mem.h"
 #include "internal.h"
 
@@ -350,11 +349,10 @@ hdp_status hdpi_member_start(struct hdpi_member *member)
     (void)pthread_attr_destroy(&attributes);
     if (error) {
         atomic_fetch_sub(&member->group->holders, 1);
-        (void)hdpi_fail_member(HDP_ERR_SYSTEM, member->index, member->rank,
-                               "no thread for member %d: %s",
-                               (int)member->index, strerror(error));
-        hdpi_error()->vendor = HDPI_VENDOR_SYSTEM;
-        hdpi_error()->vendor_code = error;
+        (void)hdpi_fail_system(error, "no thread for member %d",
+                               (int)member->index);
+        hdpi_error()->member = member->index;
+        hdpi_error()->rank = member->rank;
         return HDP_ERR_SYSTEM;
     }
     member->threaded = 1;

@@ -313,17 +313,6 @@ hdp_status hdp_profile_from_json(hdp_profile **out, const char *text,
 
 /* ---- files --------------------------------------------------------------- */
 
-static hdp_status fail_file(const char *path, const char *what, int error)
-{
-    char room[128];
-
-    hdpi_fail(HDP_ERR_SYSTEM, "%s: %s: %s", path, what,
-              strerror_r(error, room, sizeof room));
-    hdpi_error()->vendor = HDPI_VENDOR_SYSTEM;
-    hdpi_error()->vendor_code = error;
-    return HDP_ERR_SYSTEM;
-}
-
 /* Opens beside the standard three, which may be closed: what others print must
  * not land in a profile. */
 static int open_file(const char *path, int flags)
@@ -350,7 +339,7 @@ static hdp_status read_all(char **out, size_t *length, int fd, const char *path)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            HDPI_TRY(fail_file(path, "reading", errno));
+            HDPI_TRY(hdpi_fail_system(errno, "%s: reading", path));
         if (got == 0)
             break;
         used += (size_t)got;
@@ -384,7 +373,7 @@ hdp_status hdp_profile_load(hdp_profile **out, const char *path)
     if (fd < 0 && errno == ENOENT)
         HDPI_TRY(hdpi_fail(HDP_ERR_NOT_FOUND, "%s: no such file", path));
     if (fd < 0)
-        HDPI_TRY(fail_file(path, "opening", errno));
+        HDPI_TRY(hdpi_fail_system(errno, "%s: opening", path));
     HDPI_TRY(read_all(&text, &length, fd, path));
     HDPI_TRY(hdpi_profile_read_json(out, text, length));
 out:
@@ -402,7 +391,7 @@ static hdp_status write_all(int fd, const char *text, size_t length,
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            return fail_file(path, "writing", errno);
+            return hdpi_fail_system(errno, "%s: writing", path);
         text += put;
         length -= (size_t)put;
     }
@@ -431,13 +420,13 @@ static hdp_status replace_file(const char *path, const char *text,
     else
         fd = open_file(beside, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
-        HDPI_TRY(fail_file(path, "opening for writing", errno));
+        HDPI_TRY(hdpi_fail_system(errno, "%s: opening for writing", path));
     made = !special;
     HDPI_TRY(write_all(fd, text, length, path));
     if (made && fsync(fd) != 0)
-        HDPI_TRY(fail_file(path, "writing", errno));
+        HDPI_TRY(hdpi_fail_system(errno, "%s: writing", path));
     if (made && rename(beside, path) != 0)
-        HDPI_TRY(fail_file(path, "replacing", errno));
+        HDPI_TRY(hdpi_fail_system(errno, "%s: replacing", path));
     made = 0;
 out:
     if (fd >= 0)

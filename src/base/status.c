@@ -113,6 +113,20 @@ hdp_status hdpi_fail(hdp_status status, const char *format, ...)
     return status;
 }
 
+hdp_status hdpi_fail_system(int error, const char *format, ...)
+{
+    char raw[RAW_MAX], words[128];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(raw, sizeof raw, format, arguments);
+    va_end(arguments);
+    hdpi_fail(HDP_ERR_SYSTEM, "%s: %s", length < 0 ? "" : raw,
+              strerror_r(error, words, sizeof words));
+    detail.vendor = HDPI_VENDOR_SYSTEM;
+    detail.vendor_code = error;
+    return HDP_ERR_SYSTEM;
+}
+
 hdp_status hdpi_fail_member(hdp_status status, int32_t member, int32_t rank,
                             const char *format, ...)
 {

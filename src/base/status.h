@@ -45,6 +45,11 @@ enum {
 hdp_status hdpi_fail(hdp_status status, const char *format, ...)
     HDPI_PRINTF(2, 3);
 
+/** HDP_ERR_SYSTEM with errno's words behind the text and its number in
+ *  vendor_code. */
+hdp_status hdpi_fail_system(int error, const char *format, ...)
+    HDPI_PRINTF(2, 3);
+
 /** This thread's detail, for adding fields right after hdpi_fail(). */
 hdp_error *hdpi_error(void);
 

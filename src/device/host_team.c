@@ -79,11 +79,8 @@ static hdp_status add_worker(struct hdpi_host_team *team)
     code = create(&team->threads[team->made], worker);
     if (code) {
         free(worker);
-        hdpi_fail(HDP_ERR_SYSTEM, "worker thread %d of %d: error %d",
-                  team->made + 1, team->count - 1, code);
-        hdpi_error()->vendor = HDPI_VENDOR_SYSTEM;
-        hdpi_error()->vendor_code = code;
-        return HDP_ERR_SYSTEM;
+        return hdpi_fail_system(code, "no worker thread %d of %d",
+                                team->made + 1, team->count - 1);
     }
     team->made++;
     return HDP_OK;
