@@ -225,13 +225,43 @@ static const char *broken(const struct model *m, const int64_t *items,
     return sum == m->total ? NULL : "the total";
 }
 
-/* The least time over all splits of what is left over ranks i and up. */
+/* The reduce as a ring: 2(n - 1)/n of the bytes over the slowest link known. */
+static double ring_ns(const struct model *m, const int32_t *in_ring)
+{
+    double count = 0, slow = 0;
+
+    for (int32_t i = 0; i < m->count; i++) {
+        double link = m->ranks[i].reduce_bytes_per_second;
+        if (!in_ring[i])
+            continue;
+        count++;
+        if (link > 0 && (slow <= 0 || link < slow))
+            slow = link;
+    }
+    if (count < 2 || slow <= 0)
+        return 0;
+    return (double)m->options.reduce_bytes * 2 * (count - 1) / count / slow *
+           1e9;
+}
+
+/* What a step of these shares takes at best: who has none may leave the ring
+ * where that is allowed. */
+static double step_of(const struct model *m, const int64_t *items)
+{
+    int32_t in_ring[RANKS_MAX];
+
+    for (int32_t i = 0; i < m->count; i++)
+        in_ring[i] = !m->options.may_bench || items[i] > 0;
+    return slowest(m, items) + ring_ns(m, in_ring);
+}
+
+/* The least step over all splits of what is left over ranks i and up. */
 static void look_at_all(const struct model *m, int32_t i, int64_t left,
                         int64_t *items, const int64_t *quanta, double *best)
 {
     if (i == m->count - 1) {
         items[i] = left;
-        double ns = slowest(m, items);
+        double ns = step_of(m, items);
         if (ns < *best && !broken(m, items, quanta))
             *best = ns;
         return;
@@ -240,40 +270,41 @@ static void look_at_all(const struct model *m, int32_t i, int64_t left,
         look_at_all(m, i + 1, left - items[i], items, quanta, best);
 }
 
-static double optimum(const struct model *m)
+static double optimum(const struct model *m, const int64_t *quanta)
 {
-    int64_t items[RANKS_MAX], quanta[RANKS_MAX];
+    int64_t items[RANKS_MAX];
     double best = INFINITY;
 
-    for (int32_t i = 0; i < m->count; i++)
-        quanta[i] = m->options.quantum ? m->options.quantum : 1;
     look_at_all(m, 0, m->total, items, quanta, &best);
     return best;
 }
 
 /* ---- checks -------------------------------------------------------------- */
 
-/* keep_all and a quantum of the library's choice change what is best. */
+/* keep_all changes what is best. */
 static int can_look_at_all(const struct model *m)
 {
-    return m->few && !m->options.keep_all && m->options.quantum >= 0 &&
-           !(m->options.may_bench && m->options.reduce_bytes) &&
-           m->options.rule == HDP_RULE_FINISH;
+    return m->few && !m->options.keep_all && m->options.rule == HDP_RULE_FINISH;
 }
 
 static void check_refused(const struct model *m, hdp_status status,
                           const hdp_plan *plan)
 {
+    int64_t quanta[RANKS_MAX];
+
     FUZZ_CHECK(!plan && hdp_last_error()[0], "refused without a word");
     FUZZ_CHECK(status == HDP_ERR_ARGUMENT || status == HDP_ERR_CAPACITY ||
                    status == HDP_ERR_UNSUPPORTED,
                "status %d: %s", (int)status, hdp_last_error());
     if (status == HDP_ERR_UNSUPPORTED)
-        FUZZ_CHECK(m->options.may_bench || m->options.quantum == -1,
-                   "unsupported: %s", hdp_last_error());
-    else if (can_look_at_all(m))
-        FUZZ_CHECK(!(optimum(m) < INFINITY), "refused, but there is one: %s",
+        FUZZ_CHECK(m->options.quantum == -1, "unsupported: %s",
                    hdp_last_error());
+    if (!can_look_at_all(m) || m->options.quantum < 0)
+        return;
+    for (int32_t i = 0; i < m->count; i++)
+        quanta[i] = m->options.quantum ? m->options.quantum : 1;
+    FUZZ_CHECK(!(optimum(m, quanta) < INFINITY),
+               "refused, but there is one: %s", hdp_last_error());
 }
 
 static void check_times(const struct model *m, const hdp_plan_info *info)
@@ -296,12 +327,28 @@ static void check_times(const struct model *m, const hdp_plan_info *info)
                (long long)info->best_single_ns);
 }
 
-static void check_best(const struct model *m, const hdp_plan *plan)
+/* Who is out of the ring may be, has no items, and the step is what it says. */
+static void check_step(const struct model *m, const hdp_plan *plan)
 {
-    double best = optimum(m), got = slowest(m, plan->items);
+    int32_t in_ring[RANKS_MAX];
 
+    if (m->total == 0)
+        return;
+    for (int32_t i = 0; i < m->count; i++) {
+        in_ring[i] = plan->state[i] != HDP_BENCHED;
+        FUZZ_CHECK(in_ring[i] || (m->options.may_bench && plan->items[i] == 0),
+                   "rank %d is benched", (int)i);
+    }
+    double step = slowest(m, plan->items) + ring_ns(m, in_ring);
+    FUZZ_CHECK(step > 9e18 ||
+                   fabs((double)plan->info.step_ns - step) <= 0.5 + 1e-9 * step,
+               "a step of %.17g ns is said to take %lld", step,
+               (long long)plan->info.step_ns);
+    if (!can_look_at_all(m))
+        return;
+    double best = optimum(m, plan->quanta);
     FUZZ_CHECK(best < INFINITY, "a split where there is none");
-    FUZZ_CHECK(got <= best * (1 + 1e-12), "%.17g ns, possible are %.17g", got,
+    FUZZ_CHECK(step <= best * (1 + 1e-9), "%.17g ns, possible are %.17g", step,
                best);
 }
 
@@ -335,8 +382,7 @@ static void check_split(const struct model *m)
     const char *what = broken(m, plan->items, plan->quanta);
     FUZZ_CHECK(!what, "the shares break %s", what);
     check_times(m, &plan->info);
-    if (can_look_at_all(m))
-        check_best(m, plan);
+    check_step(m, plan);
     check_text(plan);
     FUZZ_CHECK(hdp_split(&again, m->profile, m->total, &m->options) == HDP_OK &&
                    again->info.hash == plan->info.hash &&
