@@ -36,6 +36,14 @@ int session_group(struct bench *bench, const char *spec);
 void session_say_devices(struct bench *bench);
 void session_close(struct bench *bench);
 
+/** 1: what was lent to the group may be freed. After a deadline a function may
+ *  be inside still, so this waits for it, seconds at most; 0: it never came. */
+int session_settle(struct bench *bench);
+
+/** Destroys a workload (or NULL) once no function is inside it; else leaves it
+ *  to the end of the process. */
+void session_end_work(struct bench *bench, struct workload *workload);
+
 /** EXIT_OK, or the failure of the library's last call. */
 int session_try(struct bench *bench, hdp_status status);
 

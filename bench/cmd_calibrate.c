@@ -81,6 +81,6 @@ int command_calibrate(struct bench *bench)
     if (!code && options->compare)
         code = compare(bench, profile);
     hdp_profile_destroy(profile);
-    workload_destroy(measure.workload);
+    session_end_work(bench, measure.workload);
     return code;
 }

@@ -40,6 +40,9 @@ static int prepare(struct reduction *self, int64_t bytes)
 
 static void release(struct reduction *self)
 {
+    hdp_plan_destroy(self->plan);
+    if (!session_settle(self->bench))
+        return;
     for (int32_t m = 0; m < self->members; ++m) {
         if (self->send)
             free(self->send[m]);
@@ -48,7 +51,6 @@ static void release(struct reduction *self)
     }
     free(self->send);
     free(self->recv);
-    hdp_plan_destroy(self->plan);
 }
 
 static int choose(struct reduction *self)

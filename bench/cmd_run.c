@@ -207,6 +207,6 @@ int command_run(struct bench *bench)
                            "out of memory for a work of up to %lld items",
                            (long long)spec.capacity);
     code = run_rules(bench, workload);
-    workload_destroy(workload);
+    session_end_work(bench, workload);
     return code;
 }

@@ -97,7 +97,7 @@ int empty_measure(struct bench *bench, int64_t steps)
         code = bench->failure.exit_code;
     }
     hdp_plan_destroy(plan);
-    workload_destroy(workload);
+    session_end_work(bench, workload);
     free(items);
     return code;
 }

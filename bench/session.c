@@ -191,6 +191,26 @@ int session_group(struct bench *bench, const char *spec)
     return EXIT_OK;
 }
 
+int session_settle(struct bench *bench)
+{
+    enum { PATIENCE = 5 }; /* an abort waits for a second */
+    hdp_error error;
+
+    hdp_options_init(&error, sizeof error);
+    if (!bench->group || hdp_group_health(&error, bench->group) == HDP_OK)
+        return 1;
+    for (int tries = 0; tries < PATIENCE; ++tries)
+        if (hdp_group_abort(bench->group) == HDP_OK)
+            return 1;
+    return 0;
+}
+
+void session_end_work(struct bench *bench, struct workload *workload)
+{
+    if (session_settle(bench))
+        workload_destroy(workload);
+}
+
 void session_close(struct bench *bench)
 {
     hdp_group_destroy(bench->group);

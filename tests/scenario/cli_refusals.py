@@ -105,6 +105,19 @@ expect_true("/nowhere/x.json" in (lost.get("error") or {}).get("text", ""),
             f"a file not written: {lost.get('error')}")
 expect(lost.get("plan", {}).get("shares"), [7, 1], "the plan all the same")
 
+# a deadline passes while functions are at work in the bench's own memory
+for words in (["run", "-d", PAIR, "-N", "500"],
+              ["run", "-d", "host:0-1/threads=1", "-N", "500"],
+              ["calibrate", "-d", PAIR, "--probe", "work"]):
+    for _ in range(3):
+        late = ask(*words, "--timeout", "1us", code=5)
+        expect(late.get("status"), "timeout", f"status of a late {words[0]}")
+for _ in range(3):  # a reduce may be done before anyone looks at the clock
+    late = run("reduce", "-d", "host:0-1/threads=1", "-b", "8M", "-e", "8M",
+               "-n", "3", "--timeout", "1us", "-o", "json")
+    expect_true((late.returncode, document(late.stdout).get("status")) in
+                ((5, "timeout"), (0, "ok")), f"a late reduce: {late}")
+
 # of two formats the last one counts, as with every option
 both = run("split", "-d", PAIR, "-N", "8", "-o", "json", "-o", "table")
 expect(both.returncode, 0, "exit code with two formats")
