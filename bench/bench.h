@@ -76,6 +76,9 @@ struct measure {
 int measure_profile(struct bench *bench, const struct measure *measure,
                     hdp_profile **out);
 
+/** The same with the probe that was asked for, or GEMM, and its workload. */
+int measure_by_options(struct bench *bench, hdp_profile **out);
+
 /** The `profile` section, from the noun's own JSON. */
 int measure_section(struct bench *bench, const hdp_profile *profile);
 

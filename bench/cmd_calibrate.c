@@ -4,7 +4,6 @@
 #include "bench.h"
 
 static const double drift_limit = 0.05; /* of a ratio */
-enum { WORK_CAPACITY = 1 << 15 };
 
 /* --check FILE: has a member's part of the whole speed moved? */
 static int compare(struct bench *bench, const hdp_profile *now)
@@ -53,27 +52,13 @@ static int compare(struct bench *bench, const hdp_profile *now)
 int command_calibrate(struct bench *bench)
 {
     const struct options *options = &bench->options;
-    struct measure measure = {
-        .probe = options->probe < 0 ? HDP_PROBE_GEMM : options->probe,
-    };
-    struct workload_spec spec = { .kind = options->work,
-                                  .capacity = WORK_CAPACITY,
-                                  .seed = (uint64_t)options->seed };
     hdp_profile *profile = NULL;
 
     fprintf(bench->document.text, "# hdp_bench %s calibrate\n", hdp_version());
     int code = session_group(bench, NULL);
     session_say_devices(bench);
-    if (!code && measure.probe == HDP_PROBE_WORK) {
-        spec.members = bench->members;
-        spec.blas_path = bench->blas_path;
-        spec.devices = bench->devices;
-        measure.workload = workload_create(&spec);
-        if (!measure.workload)
-            code = session_no_memory(bench);
-    }
     if (!code)
-        code = measure_profile(bench, &measure, &profile);
+        code = measure_by_options(bench, &profile);
     if (!code)
         code = measure_section(bench, profile);
     if (!code)
@@ -81,6 +66,5 @@ int command_calibrate(struct bench *bench)
     if (!code && options->compare)
         code = compare(bench, profile);
     hdp_profile_destroy(profile);
-    session_end_work(bench, measure.workload);
     return code;
 }

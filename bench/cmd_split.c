@@ -115,7 +115,6 @@ static int show_rules(struct bench *bench, const hdp_profile *profile)
 int command_split(struct bench *bench)
 {
     struct options *options = &bench->options;
-    struct measure measure = { .probe = HDP_PROBE_GEMM };
     hdp_profile *profile = NULL;
     int code;
 
@@ -130,7 +129,7 @@ int command_split(struct bench *bench)
         if ((code = session_group(bench, NULL)))
             return code;
     session_say_devices(bench);
-    code = measure_profile(bench, &measure, &profile);
+    code = measure_by_options(bench, &profile);
     if (!code)
         code = measure_section(bench, profile);
     if (!code)

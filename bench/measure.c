@@ -59,6 +59,30 @@ int measure_profile(struct bench *bench, const struct measure *measure,
     return code;
 }
 
+int measure_by_options(struct bench *bench, hdp_profile **out)
+{
+    enum { WORK_CAPACITY = 1 << 15 };
+    const struct options *options = &bench->options;
+    struct measure measure = {
+        .probe = options->probe < 0 ? HDP_PROBE_GEMM : options->probe,
+    };
+    struct workload_spec spec = { .kind = options->work,
+                                  .members = bench->members,
+                                  .capacity = WORK_CAPACITY,
+                                  .seed = (uint64_t)options->seed,
+                                  .blas_path = bench->blas_path,
+                                  .devices = bench->devices };
+
+    if (measure.probe == HDP_PROBE_WORK && !options->profile) {
+        measure.workload = workload_create(&spec);
+        if (!measure.workload)
+            return session_no_memory(bench);
+    }
+    int code = measure_profile(bench, &measure, out);
+    session_end_work(bench, measure.workload);
+    return code;
+}
+
 /* The noun's own JSON is the section; only the spec of each member is ours. */
 int measure_section(struct bench *bench, const hdp_profile *profile)
 {

@@ -105,6 +105,13 @@ expect_true("/nowhere/x.json" in (lost.get("error") or {}).get("text", ""),
             f"a file not written: {lost.get('error')}")
 expect(lost.get("plan", {}).get("shares"), [7, 1], "the plan all the same")
 
+# the probe that is asked for is the one that is measured
+for verb in (["calibrate"], ["split", "-N", "8"]):
+    for probe in ("work", "copy"):
+        got = ask(*verb, "-d", PAIR, "--probe", probe)
+        expect([m["probe"] for m in got["profile"]["members"]], [probe] * 2,
+               f"probe of {verb[0]} --probe {probe}")
+
 # a deadline passes while functions are at work in the bench's own memory
 for words in (["run", "-d", PAIR, "-N", "500"],
               ["run", "-d", "host:0-1/threads=1", "-N", "500"],
