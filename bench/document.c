@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "jsonwriter.h"
+#include "render.h"
 
 int document_open(struct document *document, const char *command,
                   struct notes *notes)
@@ -118,8 +119,15 @@ void document_finish(struct document *document, const struct failure *failure)
 
 int document_write(const struct document *document, int32_t format, FILE *out)
 {
-    if (format == FORMAT_JSON) {
-        if (!jsonwriter_write(out, document->root))
+    static int (*const writers[])(FILE *, json_t *) = {
+        [FORMAT_JSON] = jsonwriter_write,
+        [FORMAT_JSONL] = render_jsonl,
+        [FORMAT_CSV] = render_csv,
+        [FORMAT_MD] = render_md,
+    };
+
+    if (format != FORMAT_TABLE) {
+        if (!writers[format](out, document->root))
             return 0;
     } else if (document->text_data) {
         fwrite(document->text_data, 1, document->text_size, out);

@@ -39,7 +39,7 @@ void document_finish(struct document *document, const struct failure *failure);
 /** Only how it ended, once more: for what fails after document_finish(). */
 void document_end(struct document *document, const struct failure *failure);
 
-/** Writes the finished document as JSON or text. Returns 0 when that fails. */
+/** Writes the finished document in a FORMAT_*. Returns 0 when that fails. */
 int document_write(const struct document *document, int32_t format, FILE *out);
 
 /** The same into a file; on failure errno says why. */

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for a list on one line before it is broken into several. */
-enum { LINE_VALUES = 12 };
+enum {
+    LINE_VALUES = 12,     /* a longer list is broken into several lines */
+    ONE_LINE = -(1 << 20) /* a depth at which no line is ever broken */
+};
 
 static int write_value(FILE *out, json_t *value, int depth);
 
@@ -21,7 +23,7 @@ static int write_text(FILE *out, const char *text)
     return ok;
 }
 
-static int write_real(FILE *out, double value)
+int jsonwriter_real(FILE *out, double value)
 {
     char text[40];
 
@@ -51,6 +53,8 @@ static int all_plain(json_t *array)
 
 static void new_line(FILE *out, int depth)
 {
+    if (depth < 0)
+        return;
     fprintf(out, "\n%*s", depth, "");
 }
 
@@ -119,7 +123,7 @@ static int write_value(FILE *out, json_t *value, int depth)
         return fprintf(out, "%" JSON_INTEGER_FORMAT,
                        json_integer_value(value)) > 0;
     case JSON_REAL:
-        return write_real(out, json_real_value(value));
+        return jsonwriter_real(out, json_real_value(value));
     case JSON_TRUE:
         return fputs("true", out) >= 0;
     case JSON_FALSE:
@@ -133,4 +137,10 @@ static int write_value(FILE *out, json_t *value, int depth)
 int jsonwriter_write(FILE *out, json_t *root)
 {
     return root && write_value(out, root, 0) && fputc('\n', out) != EOF;
+}
+
+int jsonwriter_line(FILE *out, json_t *value)
+{
+    return value && write_value(out, value, ONE_LINE) &&
+           fputc('\n', out) != EOF;
 }

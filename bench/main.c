@@ -124,32 +124,32 @@ static void write_files(struct bench *bench)
     }
 }
 
-static void say_failure(struct bench *bench, int json)
+static void say_failure(struct bench *bench, int32_t format)
 {
     const struct failure *failure = &bench->failure;
 
-    if (json && bench->options.quiet)
+    /* A table's stdout does not say it. */
+    if (format != FORMAT_TABLE && bench->options.quiet)
         return;
     notes_error(&bench->notes, failure->error.text);
 }
 
 /* Hands out the document; a failure to write it is a failure too. */
-static int deliver(struct bench *bench, int json)
+static int deliver(struct bench *bench, int32_t format)
 {
     int had_failed = bench->failure.exit_code;
 
     if (had_failed)
-        say_failure(bench, json);
+        say_failure(bench, format);
     document_finish(&bench->document, &bench->failure);
     if (had_failed == EXIT_OK || had_failed == EXIT_CHECK)
         write_files(bench);
     document_end(&bench->document, &bench->failure); /* a file may lack */
-    if (!document_write(&bench->document, json ? FORMAT_JSON : FORMAT_TABLE,
-                        stdout))
+    if (!document_write(&bench->document, format, stdout))
         failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
                     "stdout: %s", strerror(errno));
     if (bench->failure.exit_code && !had_failed)
-        say_failure(bench, json);
+        say_failure(bench, format);
     return bench->failure.exit_code;
 }
 
@@ -169,8 +169,8 @@ int main(int argc, char **argv)
     keep_standard_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write */
     options_read(&bench.options, argc, argv, &bench.failure);
-    int json = bench.failure.exit_code ? options_want_json(argc, argv)
-                                       : bench.options.format == FORMAT_JSON;
+    int32_t format = bench.failure.exit_code ? options_wanted_format(argc, argv)
+                                             : bench.options.format;
     if (!bench.failure.exit_code && (bench.options.command == COMMAND_HELP ||
                                      bench.options.command == COMMAND_VERSION))
         return answer_question(&bench.options);
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
     put_environment(&bench.document);
     if (!bench.failure.exit_code && !check_out(&bench))
         run_command(&bench);
-    int code = deliver(&bench, json);
+    int code = deliver(&bench, format);
     document_close(&bench.document);
     notes_close(&bench.notes);
     return code;

@@ -346,15 +346,20 @@ int options_read(struct options *out, int argc, char **argv,
     return EXIT_OK;
 }
 
-int options_want_json(int argc, char **argv)
+int32_t options_wanted_format(int argc, char **argv)
 {
+    static const char *const spellings[] = { "-o", "--format=" };
+    int32_t found = FORMAT_TABLE;
+
     for (int i = 1; i < argc; ++i) {
-        if (strcmp(argv[i], "-ojson") == 0 ||
-            strcmp(argv[i], "--format=json") == 0)
-            return 1;
-        if (i + 1 < argc && strcmp(argv[i + 1], "json") == 0 &&
-            (strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--format") == 0))
-            return 1;
+        const char *value = NULL;
+        for (int s = 0; s < 2; ++s)
+            if (strncmp(argv[i], spellings[s], strlen(spellings[s])) == 0)
+                value = argv[i] + strlen(spellings[s]);
+        if (strcmp(argv[i], "--format") == 0 || (value && !*value))
+            value = i + 1 < argc ? argv[i + 1] : NULL;
+        int format = value ? parse_choice(value, option_formats) : -1;
+        found = format > FORMAT_TABLE ? format : found;
     }
-    return 0;
+    return found;
 }

@@ -24,7 +24,7 @@ enum command {
     COMMAND_VERSION
 };
 
-enum format { FORMAT_TABLE, FORMAT_JSON };
+enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_CSV, FORMAT_MD };
 enum progress {
     PROGRESS_AUTO,
     PROGRESS_ALWAYS,
@@ -70,8 +70,9 @@ struct options {
 int options_read(struct options *out, int argc, char **argv,
                  struct failure *failure);
 
-/** Whether -o json stands anywhere, also in a command line that is wrong. */
-int options_want_json(int argc, char **argv);
+/** The last -o of a command line that is wrong, of those that are for programs;
+ *  FORMAT_TABLE: none. */
+int32_t options_wanted_format(int argc, char **argv);
 
 /** Help for one command, or (COMMAND_COUNT) the overview. */
 void options_help(FILE *out, enum command command);

@@ -13,7 +13,7 @@
 
 const char *const option_rules[] = { "finish", "proportional", "equal",
                                      "single", "manual",       NULL };
-static const char *const formats[] = { "table", "json", "jsonl",
+const char *const option_formats[] = { "table", "json", "jsonl",
                                        "csv",   "md",   NULL };
 static const char *const progresses[] = { "auto", "always", "never", "jsonl",
                                           NULL };
@@ -86,9 +86,10 @@ const struct option_row option_rows[] = {
       AT(spec), 0, 0, NULL, 0,
       "devices, joined when repeated: cuda:0, host:0-1/threads=1, "
       "sim:0/item=10us, auto (default)" },
-    { EVERY, 'o', "format", "table|json", OPTION_CHOICE, AT(format), 0, 0,
-      formats, 2,
-      "what goes to stdout; json is one document, also on failure" },
+    { EVERY, 'o', "format", "FORMAT", OPTION_CHOICE, AT(format), 0, 0,
+      option_formats, 5,
+      "what goes to stdout, also on failure: table (default), json (one "
+      "document), jsonl (a line a row), csv (the main rows) or md" },
     { EVERY, 0, "out", "FILE", OPTION_OUT, AT(out), 0, 0, NULL, 0,
       "also write to FILE.json or FILE.txt; demo: the folder" },
 

@@ -157,9 +157,11 @@ static void check_read(struct words *words)
                "command %d", (int)options.command);
     if (options.command < COMMAND_COUNT) {
         check_options(&options, words);
-        FUZZ_CHECK(options.format != FORMAT_JSON ||
-                       options_want_json(words->count, words->word),
-                   "json is wanted, but a refusal would not be json");
+        FUZZ_CHECK(options.format == FORMAT_TABLE ||
+                       options_wanted_format(words->count, words->word) !=
+                           FORMAT_TABLE,
+                   "format %d is wanted, but a refusal would be a table",
+                   (int)options.format);
     }
 }
 

@@ -1,0 +1,144 @@
+"""The forms of a document: what each holds, that all say the same, and that
+they are the same bytes each time (golden/; --update writes those anew)."""
+import csv
+import io
+import os
+import re
+import sys
+
+UPDATE = "--update" in sys.argv
+if UPDATE:
+    sys.argv.remove("--update")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "cli"))
+from program import ask, document, end, expect, expect_true, run
+
+ISSUE = "sim:0/fixed=500us/item=10us+sim:1/fixed=1.5ms/item=50us"
+SPLIT = ["split", "-d", ISSUE, "-N", "256", "--rule", "finish,equal"]
+RUN = ["run", "-d", ISSUE, "--work", "gemm", "-N", "256", "--steps", "2",
+       "--warmup", "0"]
+SUFFIX = {"table": "txt"}
+
+
+def lines_of(text):
+    return [document(line) for line in text.splitlines()]
+
+
+def table_of(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def steady(text):
+    """Without the clock and the build."""
+    text = re.sub(r'"environment":\{.*?\},"tool":\{.*\}\}', '"tool":{}', text)
+    text = re.sub(r"hdp_bench \d+\.\d+\.\d+", "hdp_bench VERSION", text)
+    text = re.sub(r"Version \d+\.\d+\.\d+", "Version VERSION", text)
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "STARTED", text)
+
+
+def golden(name, form, *words, code=0):
+    done = run(*words, "-o", form)
+    path = os.path.join(HERE, "golden", f"{name}.{SUFFIX.get(form, form)}")
+    expect(done.returncode, code, f"exit code of {name} as {form}")
+    got = steady(done.stdout)
+    if UPDATE:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(got)
+    with open(path, encoding="utf-8", newline="") as file:
+        want = file.read()
+    for number, (a, b) in enumerate(zip(got.splitlines(), want.splitlines())):
+        expect(a, b, f"{path}: line {number + 1}")
+    expect(len(got), len(want), f"{path}: length")
+
+
+# ---- byte for byte
+for form in ("table", "jsonl", "csv", "md"):
+    golden("split", form, *SPLIT)
+    golden("usage", form, "split", "-d", ISSUE, "--rule", 'a|b"c,d',
+           "-N", "256", code=2)
+for form in ("csv", "md"):
+    golden("discover", form, "discover", "--machine", "@desk", "--mask", "1,x")
+golden("calibrate", "csv", "calibrate", "-d", ISSUE)
+golden("run", "csv", *RUN)
+
+# ---- jsonl: a line a row, and the document can be put together again
+whole = ask(*SPLIT)
+lines = lines_of(run(*SPLIT, "-o", "jsonl").stdout)
+expect([line["type"] for line in lines],
+       ["document", "device", "device", "profile", "member", "member",
+        "rank", "rank", "rank", "rank", "end"], "types of split's lines")
+for key in ("schema", "schema_version", "command", "status"):
+    expect(lines[0].get(key), whole[key], f"first line: {key}")
+ranks = [line for line in lines if line["type"] == "rank"]
+for plan, mine in zip(whole["plans"], (ranks[:2], ranks[2:])):
+    for many, one in (("shares", "share"), ("offsets", "offset"),
+                      ("weights", "weight"), ("rank_ns", "rank_ns"),
+                      ("state", "state"), ("bound_by", "bound_by")):
+        expect([row[one] for row in mine], plan[many],
+               f"{plan['rule']}: {many} of the lines")
+    expect([row["predicted_ns"] for row in mine], [plan["predicted_ns"]] * 2,
+           f"{plan['rule']}: the step")
+members = [line for line in lines if line["type"] == "member"]
+expect([row["points"] for row in members],
+       [row["points"] for row in whole["profile"]["members"]], "points")
+expect_true(all(row["simulated"] is True and "simulated" in row["slowdown"]
+                for row in lines[1:-1]), "every row says it is simulated")
+result = [row for row in lines_of(run(*RUN, "-o", "jsonl").stdout)
+          if row["type"] == "result"]
+expect([row["step_ns"]["samples"] for row in result if row["rule"] == "finish"],
+       [[2800000] * 2], "samples in a line")
+
+# ---- csv: one row a tuple of rule and rank
+rows = table_of(run(*SPLIT, "-o", "csv").stdout)
+expect([(row["rule"], row["rank"], row["share"]) for row in rows],
+       [("finish", "0", "230"), ("finish", "1", "26"), ("equal", "0", "128"),
+        ("equal", "1", "128")], "csv of split")
+expect({row["status"] for row in rows}, {"ok"}, "status in csv")
+rows = table_of(run(*RUN, "-o", "csv").stdout)
+expect(len({(row["rule"], row["rank"]) for row in rows}), len(rows),
+       "csv of run: a tuple twice")
+expect([(row["share"], row["step_median_ns"]) for row in rows
+        if row["rule"] == "finish"], [("230", "2800000"), ("26", "2800000")],
+       "csv of run")
+rows = table_of(run("reduce", "-d", "host:0-1/threads=1", "-b", "8", "-e", "64",
+                    "-n", "2", "-w", "0", "-o", "csv").stdout)
+expect([(row["bytes"], row["wrong"]) for row in rows],
+       [("8", "0"), ("16", "0"), ("32", "0"), ("64", "0")], "csv of reduce")
+saved = run("split", "-d", "@desk", "-N", "256", "-o", "csv").stdout
+expect(len(table_of(saved)), 3, "csv of a machine")
+
+# ---- md: as many cells in every line of a table
+for words in (SPLIT, RUN, ["discover", "--machine", "@desk", "--mask", "1,0"]):
+    cells = 0
+    for line in run(*words, "-o", "md").stdout.splitlines():
+        count = len(re.findall(r"(?<!\\)\|", line))
+        if count and cells:
+            expect(count, cells, f"cells of {line}")
+        cells = count
+
+# ---- failures
+bad = ["split", "-N", "8", "-d", "sim:0/item=1us", "--rule", 'a|b"c,d']
+text = ask(*bad, code=2)["error"]["text"]
+expect_true('a|b"c,d' in text, f"the fault is named: {text}")
+done = run(*bad, "-o", "jsonl")
+expect(done.returncode, 2, "exit code as jsonl")
+expect(lines_of(done.stdout)[-1]["error"]["text"], text, "error as jsonl")
+row = table_of(run(*bad, "-o", "csv").stdout)[0]
+expect((row["status"], row["exit_code"], row["error"], row["text"]),
+       ("usage", "2", "argument", text), "error as csv")
+expect_true("Status: usage." in run(*bad, "-o", "md").stdout, "error as md")
+row = table_of(run("split", "-d", "cuda:0", "-N", "8", "-o", "csv").stdout)[0]
+expect((row["status"], row["error"]), ("environment", "not_found"),
+       "no device as csv")
+for spelling in (["-ocsv"], ["--format=csv"], ["--format", "csv"]):
+    row = table_of(run("nonsense", *spelling).stdout)[0]
+    expect(row["status"], "usage", f"with {spelling}")
+
+# ---- in any locale the same bytes
+for form in ("jsonl", "csv", "md"):
+    plain = steady(run(*SPLIT, "-o", form).stdout)
+    for locale in ("de_DE.UTF-8", "fr_FR.UTF-8", "C"):
+        expect(steady(run(*SPLIT, "-o", form, env={"LC_ALL": locale}).stdout)
+               .replace(f'"LC_ALL":"{locale}"', ""), plain,
+               f"{form} under {locale}")
+end()
