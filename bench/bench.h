@@ -25,42 +25,42 @@ struct bench {
     char json_path[1024]; /* where demo wants the document; empty: nowhere */
 };
 
-/* ---- session.c: the library's live objects ------------------------------- */
+/* ---- library.c: the library's live objects ------------------------------- */
 
-int session_open(struct bench *bench); /* context, versions */
+int library_open(struct bench *bench); /* context, versions */
 
 /** Group and the `devices` section; says every slowdown in words. spec NULL:
  *  what -d gave, or auto. */
-int session_group(struct bench *bench, const char *spec);
+int library_group(struct bench *bench, const char *spec);
 /** A comment line a member, for the head of a table. */
-void session_say_devices(struct bench *bench);
-void session_close(struct bench *bench);
+void library_say_devices(struct bench *bench);
+void library_close(struct bench *bench);
 
 /** 1: what was lent to the group may be freed. After a deadline a function may
  *  be inside still, so this waits for it, seconds at most; 0: it never came. */
-int session_settle(struct bench *bench);
+int library_settle(struct bench *bench);
 
 /** Destroys a workload (or NULL) once no function is inside it; else leaves it
  *  to the end of the process. */
-void session_end_work(struct bench *bench, struct workload *workload);
+void library_end_work(struct bench *bench, struct workload *workload);
 
 /** EXIT_OK, or the failure of the library's last call. */
-int session_try(struct bench *bench, hdp_status status);
+int library_try(struct bench *bench, hdp_status status);
 
 /** The program's own lack of memory. */
-int session_no_memory(struct bench *bench);
+int library_no_memory(struct bench *bench);
 
 /** A declared slowdown or a simulation in words; NULL: neither. */
-const char *session_slowdown(const hdp_device *device, char *text, size_t size);
+const char *library_slowdown(const hdp_device *device, char *text, size_t size);
 
 /** One entry of the `devices` section. */
-json_t *session_device_json(const hdp_device *device);
+json_t *library_device_json(const hdp_device *device);
 
 /** A document of hdp_info(); NULL (and no failure) when there is none. */
-json_t *session_info(int32_t what);
+json_t *library_info(int32_t what);
 
 /** Monotonic nanoseconds. */
-int64_t session_now(void);
+int64_t library_now(void);
 
 /* ---- measure.c: profiles by the options ---------------------------------- */
 

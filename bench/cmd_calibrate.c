@@ -12,15 +12,15 @@ static int compare(struct bench *bench, const hdp_profile *now)
     json_t *json = json_object(), *rows = json_array();
     double worst = 0;
     int code =
-        session_try(bench, hdp_profile_load(&all, bench->options.compare));
+        library_try(bench, hdp_profile_load(&all, bench->options.compare));
 
     if (!code)
-        code = session_try(bench, hdp_profile_select(&then, all, bench->group));
+        code = library_try(bench, hdp_profile_select(&then, all, bench->group));
     for (int32_t m = 0; !code && m < bench->members; ++m) {
         double was = 0, is = 0;
-        code = session_try(bench, hdp_profile_ratio(&was, then, m));
+        code = library_try(bench, hdp_profile_ratio(&was, then, m));
         if (!code)
-            code = session_try(bench, hdp_profile_ratio(&is, now, m));
+            code = library_try(bench, hdp_profile_ratio(&is, now, m));
         if (code)
             break;
         double moved = was > 0 ? fabs(is / was - 1) : 0;
@@ -55,8 +55,8 @@ int command_calibrate(struct bench *bench)
     hdp_profile *profile = NULL;
 
     fprintf(bench->document.text, "# hdp_bench %s calibrate\n", hdp_version());
-    int code = session_group(bench, NULL);
-    session_say_devices(bench);
+    int code = library_group(bench, NULL);
+    library_say_devices(bench);
     if (!code)
         code = measure_by_options(bench, &profile);
     if (!code)

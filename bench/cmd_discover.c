@@ -49,11 +49,11 @@ static int show_devices(struct bench *bench, const hdp_topology *topology,
     for (int32_t i = 0; !code && i < count; ++i) {
         hdp_device device;
         hdp_options_init(&device, sizeof device);
-        code = session_try(bench, hdp_topology_device(&device, topology, i));
+        code = library_try(bench, hdp_topology_device(&device, topology, i));
         if (code)
             break;
-        const char *slow = session_slowdown(&device, words, sizeof words);
-        json_array_append_new(list, session_device_json(&device));
+        const char *slow = library_slowdown(&device, words, sizeof words);
+        json_array_append_new(list, library_device_json(&device));
         table_cell(&table, "%s", device.spec);
         table_cell(&table, "%.60s", device.name);
         count_cell(&table, device.thread_count);
@@ -194,18 +194,18 @@ static int read_topology(struct bench *bench, const hdp_topology *topology,
     hdp_topology_to_json(topology, NULL, 0, &needed);
     *out_text = malloc(needed + 1);
     if (!*out_text)
-        return session_no_memory(bench);
-    int code = session_try(
+        return library_no_memory(bench);
+    int code = library_try(
         bench, hdp_topology_to_json(topology, *out_text, needed + 1, &needed));
     if (!code)
         *out_json = json_loads(*out_text, 0, NULL);
-    return !code && !*out_json ? session_no_memory(bench) : code;
+    return !code && !*out_json ? library_no_memory(bench) : code;
 }
 
 /* Why there is no GPU, in the driver's own words. */
 static void say_absent(struct bench *bench)
 {
-    json_t *runtime = session_info(HDP_INFO_RUNTIME);
+    json_t *runtime = library_info(HDP_INFO_RUNTIME);
     json_t *libraries = json_object_get(runtime, "libraries");
     json_t *cuda = json_object_get(libraries, "cuda");
     const char *note = json_string_value(json_object_get(cuda, "note"));
@@ -230,9 +230,9 @@ int command_discover(struct bench *bench)
     hdp_options_init(&info, sizeof info);
     fprintf(bench->document.text, "# hdp_bench %s discover\n\n", hdp_version());
     int code =
-        session_try(bench, hdp_discover(&topology, bench->context, &options));
+        library_try(bench, hdp_discover(&topology, bench->context, &options));
     if (!code)
-        code = session_try(bench, hdp_topology_get(&info, topology));
+        code = library_try(bench, hdp_topology_get(&info, topology));
     if (!code)
         code = show_devices(bench, topology, info.device_count);
     if (!code)

@@ -24,7 +24,7 @@ static int prepare(struct reduction *self, int64_t bytes)
     self->send = calloc(members, sizeof *self->send);
     self->recv = calloc(members, sizeof *self->recv);
     if (!self->send || !self->recv)
-        return session_no_memory(bench);
+        return library_no_memory(bench);
     for (size_t m = 0; m < members; ++m) {
         self->send[m] = workload_alloc((size_t)bytes, 1);
         self->recv[m] = workload_alloc((size_t)bytes, 1);
@@ -34,14 +34,14 @@ static int prepare(struct reduction *self, int64_t bytes)
                                "of %lld bytes",
                                (int)m, (int)self->members, (long long)bytes);
     }
-    return session_try(
+    return library_try(
         bench, hdp_plan_create(&self->plan, self->counts, self->members));
 }
 
 static void release(struct reduction *self)
 {
     hdp_plan_destroy(self->plan);
-    if (!session_settle(self->bench))
+    if (!library_settle(self->bench))
         return;
     for (int32_t m = 0; m < self->members; ++m) {
         if (self->send)
@@ -146,7 +146,7 @@ static int one_size(struct reduction *self, int64_t bytes)
     int64_t elements = bytes / exact_size(self->dtype), wrong = -1;
     double *samples = calloc((size_t)options->iterations, sizeof *samples);
     hdp_buffers buffers;
-    int code = samples ? EXIT_OK : session_no_memory(self->bench);
+    int code = samples ? EXIT_OK : library_no_memory(self->bench);
 
     hdp_options_init(&buffers, sizeof buffers);
     buffers.dtype = self->dtype;
@@ -163,11 +163,11 @@ static int one_size(struct reduction *self, int64_t bytes)
         memset(self->recv[m], 0xff, (size_t)bytes);
     }
     for (int64_t i = -options->warmup; !code && i < options->iterations; ++i) {
-        int64_t start_ns = session_now();
-        code = session_try(self->bench, hdp_all_reduce(self->bench->group,
+        int64_t start_ns = library_now();
+        code = library_try(self->bench, hdp_all_reduce(self->bench->group,
                                                        self->plan, &buffers));
         if (i >= 0)
-            samples[i] = (double)(session_now() - start_ns);
+            samples[i] = (double)(library_now() - start_ns);
     }
     if (!code && options->verify)
         wrong = count_wrong(self, elements);
@@ -230,8 +230,8 @@ int command_reduce(struct bench *bench)
     struct reduction self = { .bench = bench, .rows = json_array() };
 
     fprintf(bench->document.text, "# hdp_bench %s reduce\n", hdp_version());
-    int code = session_group(bench, NULL);
-    session_say_devices(bench);
+    int code = library_group(bench, NULL);
+    library_say_devices(bench);
     if (!code)
         code = choose(&self);
     if (!code)

@@ -133,7 +133,7 @@ static int run_rules(struct bench *bench, struct workload *workload)
     hdp_profile *profile = NULL;
 
     if (!lanes)
-        return session_no_memory(bench);
+        return library_no_memory(bench);
     lanes_open(lanes, bench);
     int code = profile_of_work(bench, workload, &profile);
     if (!code)
@@ -188,10 +188,10 @@ int command_run(struct bench *bench)
     int64_t steps = bench->options.steps;
 
     fprintf(bench->document.text, "# hdp_bench %s run\n", hdp_version());
-    int code = session_group(bench, NULL);
+    int code = library_group(bench, NULL);
     if (code)
         return code;
-    session_say_devices(bench);
+    library_say_devices(bench);
     choose_defaults(bench);
     if ((code = check_threads(bench)))
         return code;
@@ -207,6 +207,6 @@ int command_run(struct bench *bench)
                            "out of memory for a work of up to %lld items",
                            (long long)spec.capacity);
     code = run_rules(bench, workload);
-    session_end_work(bench, workload);
+    library_end_work(bench, workload);
     return code;
 }

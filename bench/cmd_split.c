@@ -16,18 +16,18 @@ static int time_split(struct bench *bench, const hdp_profile *profile,
     hdp_split_options split;
     struct stats stats;
     int code = samples ? plans_options(bench, profile, rule, &split)
-                       : session_no_memory(bench);
+                       : library_no_memory(bench);
 
     for (int64_t b = -1; !code && b < batches; ++b) { /* -1: warm-up */
-        int64_t start_ns = session_now();
+        int64_t start_ns = library_now();
         for (int i = 0; !code && i < CALLS; ++i) {
             hdp_plan *plan = NULL;
-            code = session_try(
+            code = library_try(
                 bench, hdp_split(&plan, profile, bench->options.total, &split));
             hdp_plan_destroy(plan);
         }
         if (b >= 0)
-            samples[b] = (double)(session_now() - start_ns) / CALLS;
+            samples[b] = (double)(library_now() - start_ns) / CALLS;
         notes_progress(&bench->notes, "split", b + 1, batches);
     }
     if (!code && stats_of(&stats, samples, (size_t)batches)) {
@@ -66,12 +66,12 @@ static int tell_changes(struct bench *bench, const hdp_profile *profile,
     hdp_options_init(&info, sizeof info);
     int code = plans_options(bench, profile, rule, &split);
     if (!code)
-        code = session_try(bench, hdp_plan_get(&info, plan));
+        code = library_try(bench, hdp_plan_get(&info, plan));
     for (int i = 0; !code && info.rank_count <= MOST && i < info.rank_count;
          ++i) {
         struct change change;
         char text[CHANGE_TEXT];
-        code = session_try(
+        code = library_try(
             bench, change_find(&change, profile, info.total, &split, plan, i));
         if (code)
             break;
@@ -126,9 +126,9 @@ int command_split(struct bench *bench)
     fprintf(bench->document.text, "# hdp_bench %s split\n", hdp_version());
     /* A saved profile alone is enough: the devices may be elsewhere. */
     if (!options->profile || options->spec[0])
-        if ((code = session_group(bench, NULL)))
+        if ((code = library_group(bench, NULL)))
             return code;
-    session_say_devices(bench);
+    library_say_devices(bench);
     code = measure_by_options(bench, &profile);
     if (!code)
         code = measure_section(bench, profile);

@@ -26,7 +26,7 @@ static int check_folder(struct bench *bench, const char *folder)
 static void tell_devices(struct bench *bench)
 {
     FILE *out = bench->document.text;
-    json_t *runtime = session_info(HDP_INFO_RUNTIME);
+    json_t *runtime = library_info(HDP_INFO_RUNTIME);
     json_t *libraries = json_object_get(runtime, "libraries");
     json_t *cuda = json_object_get(libraries, "cuda");
     const char *note = json_string_value(json_object_get(cuda, "note"));
@@ -36,7 +36,7 @@ static void tell_devices(struct bench *bench)
             note && *note ? note : "there, but not used by the demo");
     for (int32_t m = 0; m < bench->members; ++m) {
         const hdp_device *device = &bench->devices[m];
-        const char *slow = session_slowdown(device, text, sizeof text);
+        const char *slow = library_slowdown(device, text, sizeof text);
         fprintf(out, "%s %-26s%s\n", m ? "         " : "devices  ",
                 device->spec, slow ? slow : device->name);
     }
@@ -52,7 +52,7 @@ static int prepare(struct demo *demo)
 
     fprintf(bench->document.text,
             "hdp %s: one batch on two unequal devices\n\n", hdp_version());
-    int code = session_group(bench, pair);
+    int code = library_group(bench, pair);
     if (code)
         return code;
     tell_devices(bench);
@@ -60,7 +60,7 @@ static int prepare(struct demo *demo)
     spec.blas_path = bench->blas_path;
     spec.devices = bench->devices;
     demo->workload = workload_create(&spec);
-    return demo->workload ? EXIT_OK : session_no_memory(bench);
+    return demo->workload ? EXIT_OK : library_no_memory(bench);
 }
 
 int command_demo(struct bench *bench)
@@ -70,9 +70,9 @@ int command_demo(struct bench *bench)
     int code = EXIT_OK;
 
     if (!demo)
-        return session_no_memory(bench);
+        return library_no_memory(bench);
     demo->bench = bench;
-    demo->start_ns = session_now();
+    demo->start_ns = library_now();
     bench->options.quantum = 16; /* whole vectors of rows */
     demo->budget_ns = bench->options.budget_ns;
     bench->options.budget_ns = 0; /* calibrations have their own */

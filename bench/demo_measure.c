@@ -47,7 +47,7 @@ static int predict(struct demo *demo, const hdp_profile *profile, int64_t total,
 
     hdp_options_init(&info, sizeof info);
     if (!code)
-        code = session_try(demo->bench, hdp_plan_get(&info, plan));
+        code = library_try(demo->bench, hdp_plan_get(&info, plan));
     if (!code)
         *out_ns = (double)info.step_ns;
     hdp_plan_destroy(plan);
@@ -83,7 +83,7 @@ static int measure_gemm(struct demo *demo)
     int code = measure_profile(demo->bench, &measure, &profile);
 
     for (int32_t m = 0; !code && m < demo->bench->members; ++m)
-        code = session_try(demo->bench,
+        code = library_try(demo->bench,
                            hdp_profile_ratio(&demo->gemm_ratio[m], profile, m));
     hdp_profile_destroy(profile);
     return code;
@@ -99,10 +99,10 @@ static int try_steps(struct demo *demo, const hdp_profile *profile,
 
     *out_ns = 0;
     for (int i = 0; !code && i < TRIES; ++i) {
-        int64_t start_ns = session_now();
-        code = session_try(
+        int64_t start_ns = library_now();
+        code = library_try(
             bench, hdp_run(NULL, bench->group, plan, &demo->workload->work));
-        double ns = (double)(session_now() - start_ns);
+        double ns = (double)(library_now() - start_ns);
         *out_ns = i && *out_ns < ns ? *out_ns : ns;
     }
     hdp_plan_destroy(plan);
@@ -160,9 +160,9 @@ static int add_lanes(struct demo *demo, struct demo_run *run)
 static int choose_rounds(struct demo *demo, struct demo_run *run, int64_t *out)
 {
     int64_t goal_ns = demo->budget_ns > 0 ? demo->budget_ns : run_goal_ns;
-    int64_t began_ns = session_now();
+    int64_t began_ns = library_now();
     int code = lanes_run(run->lanes, &demo->workload->work, WARMUP, 0, "");
-    int64_t round_ns = (session_now() - began_ns) / WARMUP;
+    int64_t round_ns = (library_now() - began_ns) / WARMUP;
     int64_t rounds = goal_ns / (round_ns > 0 ? round_ns : 1);
 
     rounds = rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds;
@@ -179,7 +179,7 @@ static int one_run(struct demo *demo, struct demo_run *run)
     int code = calibrate_batch(demo, &run->profile);
     run->lanes = calloc(1, sizeof *run->lanes);
     if (!run->lanes)
-        return session_no_memory(demo->bench);
+        return library_no_memory(demo->bench);
     lanes_open(run->lanes, demo->bench);
     if (!code)
         code = add_lanes(demo, run);
@@ -199,7 +199,7 @@ int demo_runs(struct demo *demo)
     int64_t took_ns = 0;
 
     while (demo->runs < DEMO_RUNS_MAX) {
-        int64_t began_ns = session_now();
+        int64_t began_ns = library_now();
         int64_t left_ns =
             demo->start_ns + time_limit_ns - training_guess_ns - began_ns;
         if (demo->runs && took_ns > left_ns)
@@ -208,7 +208,7 @@ int demo_runs(struct demo *demo)
         int code = one_run(demo, run);
         if (code)
             return code;
-        took_ns = session_now() - began_ns;
+        took_ns = library_now() - began_ns;
         if (run->results.finish_spread <
             demo->run[demo->best].results.finish_spread)
             demo->best = demo->runs - 1;
@@ -229,7 +229,7 @@ static int train_rule(struct demo *demo, int index)
 
     mlp_reset(demo->workload);
     for (int64_t step = 0; !code && step < TRAINING_STEPS; ++step) {
-        code = session_try(
+        code = library_try(
             bench, hdp_run(NULL, bench->group, plan, &demo->workload->work));
         if (step % 10 == 9)
             notes_progress(&bench->notes, "training",

@@ -144,7 +144,7 @@ static int tell_reasons(struct demo *demo, FILE *out)
 
     short_names(bench, name);
     hdp_options_init(&info, sizeof info);
-    int code = session_try(bench, hdp_plan_get(&info, finish->plan));
+    int code = library_try(bench, hdp_plan_get(&info, finish->plan));
     if (!code)
         code = whatif_ask(bench, best_run(demo)->profile, demo->total, &whatif);
     if (code)
@@ -281,6 +281,6 @@ int demo_tell(struct demo *demo, const char *folder)
     snprintf(bench->json_path, sizeof bench->json_path, "%s/hdp-demo.json",
              folder);
     fprintf(out, "files     %s, %s; took %.0f s\n", path, bench->json_path,
-            (double)(session_now() - demo->start_ns) / 1e9);
+            (double)(library_now() - demo->start_ns) / 1e9);
     return thresholds(demo);
 }

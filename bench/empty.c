@@ -13,12 +13,12 @@ static const double limit_ratio = 3; /* several: times the bare loop */
 static int library_batch(struct bench *bench, const hdp_plan *plan,
                          const hdp_work *work, int64_t steps, double *out_ns)
 {
-    int64_t start_ns = session_now();
+    int64_t start_ns = library_now();
     int code = EXIT_OK;
 
     for (int64_t i = 0; !code && i < steps; ++i)
-        code = session_try(bench, hdp_run(NULL, bench->group, plan, work));
-    *out_ns = (double)(session_now() - start_ns) / (double)steps;
+        code = library_try(bench, hdp_run(NULL, bench->group, plan, work));
+    *out_ns = (double)(library_now() - start_ns) / (double)steps;
     return code;
 }
 
@@ -73,7 +73,7 @@ int empty_measure(struct bench *bench, int64_t steps)
     struct workload *workload = workload_create(&spec);
     double ours[BATCHES], bare[BATCHES], ignored;
     hdp_plan *plan = NULL;
-    int code = items && workload ? EXIT_OK : session_no_memory(bench);
+    int code = items && workload ? EXIT_OK : library_no_memory(bench);
 
     steps = (steps < 0 ? DEFAULT_STEPS : steps) / BATCHES;
     steps = steps < 1 ? 1 : steps;
@@ -81,7 +81,7 @@ int empty_measure(struct bench *bench, int64_t steps)
         items[m] = 1;
     if (!code)
         code =
-            session_try(bench, hdp_plan_create(&plan, items, bench->members));
+            library_try(bench, hdp_plan_create(&plan, items, bench->members));
     if (!code)
         code = library_batch(bench, plan, &workload->work, steps, &ignored);
     for (int b = 0; !code && b < BATCHES; ++b) {
@@ -97,7 +97,7 @@ int empty_measure(struct bench *bench, int64_t steps)
         code = bench->failure.exit_code;
     }
     hdp_plan_destroy(plan);
-    session_end_work(bench, workload);
+    library_end_work(bench, workload);
     free(items);
     return code;
 }

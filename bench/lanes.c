@@ -37,7 +37,7 @@ static int add(struct lanes *lanes, hdp_plan *plan, struct lane **out)
     lane->plan = plan;
     lane->rule = lane->alone = -1;
     hdp_options_init(&info, sizeof info);
-    int code = session_try(lanes->bench, hdp_plan_get(&info, plan));
+    int code = library_try(lanes->bench, hdp_plan_get(&info, plan));
     if (code)
         return code;
     lane->items = info.items;
@@ -67,7 +67,7 @@ static int add_point(struct lanes *lanes, const int64_t *shares,
     struct lane *lane;
 
     if (!items)
-        return session_no_memory(lanes->bench);
+        return library_no_memory(lanes->bench);
     for (int32_t m = 0; m < lanes->members; ++m) {
         if (alone >= 0 && m != alone)
             continue;
@@ -75,7 +75,7 @@ static int add_point(struct lanes *lanes, const int64_t *shares,
             (int64_t)((double)shares[m] * part / (double)quantum + 0.5);
         items[m] = (blocks < 1 ? 1 : blocks) * quantum;
     }
-    int code = session_try(lanes->bench,
+    int code = library_try(lanes->bench,
                            hdp_plan_create(&plan, items, lanes->members));
     free(items);
     if (!code)
@@ -95,9 +95,9 @@ int lanes_add_curves(struct lanes *lanes, const hdp_plan *plan, int64_t quantum)
     hdp_plan_info info;
 
     if (!shares)
-        return session_no_memory(lanes->bench);
+        return library_no_memory(lanes->bench);
     hdp_options_init(&info, sizeof info);
-    int code = session_try(lanes->bench, hdp_plan_get(&info, plan));
+    int code = library_try(lanes->bench, hdp_plan_get(&info, plan));
     quantum = quantum < 1 ? 1 : quantum;
     /* A member without a share is looked at where a small one would be. */
     for (int32_t m = 0; !code && m < lanes->members; ++m)
@@ -131,13 +131,13 @@ static int grow(struct lanes *lanes, int64_t rounds)
         struct lane *lane = &lanes->lane[i];
         double *steps = realloc(lane->step_ns, capacity * sizeof *steps);
         if (!steps)
-            return session_no_memory(lanes->bench);
+            return library_no_memory(lanes->bench);
         lane->step_ns = steps;
         double *members =
             realloc(lane->member_ns,
                     capacity * (size_t)lanes->members * sizeof *members);
         if (!members)
-            return session_no_memory(lanes->bench);
+            return library_no_memory(lanes->bench);
         lane->member_ns = members;
     }
     lanes->capacity = (int64_t)capacity;
@@ -153,12 +153,12 @@ static int step(struct lanes *lanes, const struct lane *lane,
     hdp_report_info info;
 
     hdp_options_init(&info, sizeof info);
-    int64_t start_ns = session_now();
+    int64_t start_ns = library_now();
     int code =
-        session_try(bench, hdp_run(&report, bench->group, lane->plan, work));
-    int64_t took_ns = session_now() - start_ns;
+        library_try(bench, hdp_run(&report, bench->group, lane->plan, work));
+    int64_t took_ns = library_now() - start_ns;
     if (!code)
-        code = session_try(bench, hdp_report_get(&info, report));
+        code = library_try(bench, hdp_report_get(&info, report));
     if (!code && round >= 0) {
         lane->step_ns[round] =
             (double)(bench->simulated ? info.step_ns : took_ns);

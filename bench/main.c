@@ -34,11 +34,11 @@ static int run_command(struct bench *bench)
         [COMMAND_RUN] = command_run,
         [COMMAND_REDUCE] = command_reduce,
     };
-    int code = session_open(bench);
+    int code = library_open(bench);
 
     if (!code)
         code = commands[bench->options.command](bench);
-    session_close(bench);
+    library_close(bench);
     return code;
 }
 

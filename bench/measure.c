@@ -27,7 +27,7 @@ static int calibrate(struct bench *bench, const struct measure *measure,
     if (measure->probe == HDP_PROBE_WORK)
         options.work = &measure->workload->work;
     notes_progress(&bench->notes, "calibrate", 0, 1);
-    int code = session_try(bench, hdp_calibrate(out, bench->group, &options));
+    int code = library_try(bench, hdp_calibrate(out, bench->group, &options));
     notes_progress(&bench->notes, "calibrate", 1, 1);
     return code;
 }
@@ -36,10 +36,10 @@ static int load(struct bench *bench, hdp_profile **out)
 {
     hdp_profile *all = NULL;
     int code =
-        session_try(bench, hdp_profile_load(&all, bench->options.profile));
+        library_try(bench, hdp_profile_load(&all, bench->options.profile));
 
     if (!code && bench->group) {
-        code = session_try(bench, hdp_profile_select(out, all, bench->group));
+        code = library_try(bench, hdp_profile_select(out, all, bench->group));
     } else {
         *out = all;
         all = NULL;
@@ -55,7 +55,7 @@ int measure_profile(struct bench *bench, const struct measure *measure,
                                       : calibrate(bench, measure, out);
 
     if (!code && bench->options.save)
-        code = session_try(bench, hdp_profile_save(*out, bench->options.save));
+        code = library_try(bench, hdp_profile_save(*out, bench->options.save));
     return code;
 }
 
@@ -76,10 +76,10 @@ int measure_by_options(struct bench *bench, hdp_profile **out)
     if (measure.probe == HDP_PROBE_WORK && !options->profile) {
         measure.workload = workload_create(&spec);
         if (!measure.workload)
-            return session_no_memory(bench);
+            return library_no_memory(bench);
     }
     int code = measure_profile(bench, &measure, out);
-    session_end_work(bench, measure.workload);
+    library_end_work(bench, measure.workload);
     return code;
 }
 
@@ -92,8 +92,8 @@ int measure_section(struct bench *bench, const hdp_profile *profile)
     hdp_profile_to_json(profile, NULL, 0, &needed);
     char *text = malloc(needed + 1);
     if (!text)
-        return session_no_memory(bench);
-    int code = session_try(
+        return library_no_memory(bench);
+    int code = library_try(
         bench, hdp_profile_to_json(profile, text, needed + 1, &needed));
     if (!code)
         json = json_loads(text, 0, NULL);
@@ -131,7 +131,7 @@ static const char *slow_words(struct bench *bench, size_t member, char *buffer,
     const char *text = NULL;
 
     if (member < (size_t)bench->members)
-        text = session_slowdown(&bench->devices[member], buffer, size);
+        text = library_slowdown(&bench->devices[member], buffer, size);
     return text ? text : "";
 }
 
@@ -150,7 +150,7 @@ int measure_table(struct bench *bench, const hdp_profile *profile)
     char rate[32], words[TABLE_CELL_MAX], time[24];
 
     hdp_options_init(&info, sizeof info);
-    int code = session_try(bench, hdp_profile_get(&info, profile));
+    int code = library_try(bench, hdp_profile_get(&info, profile));
     if (code)
         return code;
     fprintf(out, "\nprobe %s, %s (products gather in %s)\n\n",

@@ -45,7 +45,7 @@ int plans_options(struct bench *bench, const hdp_profile *profile, int32_t rule,
     hdp_profile_info info;
 
     hdp_options_init(&info, sizeof info);
-    int code = session_try(bench, hdp_profile_get(&info, profile));
+    int code = library_try(bench, hdp_profile_get(&info, profile));
     if (code)
         return code;
     hdp_options_init(split, sizeof *split);
@@ -77,7 +77,7 @@ int plans_split(struct bench *bench, const hdp_profile *profile, int32_t rule,
 
     if (code)
         return code;
-    return session_try(bench, hdp_split(out, profile, total, &split));
+    return library_try(bench, hdp_split(out, profile, total, &split));
 }
 
 static json_t *names_json(const int32_t *values, int32_t count,

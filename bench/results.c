@@ -37,7 +37,7 @@ int results_of(struct results *out, const struct lanes *lanes, int64_t total,
     out->optimum = calloc(members, sizeof *out->optimum);
     if (!curves || !out->optimum) {
         free(curves);
-        return session_no_memory(lanes->bench);
+        return library_no_memory(lanes->bench);
     }
     out->equal_ns = median_of_rule(lanes, HDP_RULE_EQUAL);
     out->single_ns = median_of_rule(lanes, HDP_RULE_SINGLE);

@@ -23,7 +23,7 @@ static int sample(struct bench *bench, const hdp_profile *profile, int32_t rank,
         if (items < 1)
             continue;
         table->items[count] = items;
-        code = session_try(
+        code = library_try(
             bench, hdp_profile_time(&table->ns[count], profile, rank, items));
         table->ns[count++] *= factor;
     }
@@ -41,13 +41,13 @@ static int ask(struct bench *bench, const hdp_model *models, int32_t count,
     hdp_profile *profile = NULL;
     hdp_plan *plan = NULL;
     hdp_plan_info info;
-    int code = session_try(bench, hdp_profile_create(&profile, models, count));
+    int code = library_try(bench, hdp_profile_create(&profile, models, count));
 
     hdp_options_init(&info, sizeof info);
     if (!code)
-        code = session_try(bench, hdp_split(&plan, profile, total, NULL));
+        code = library_try(bench, hdp_split(&plan, profile, total, NULL));
     if (!code)
-        code = session_try(bench, hdp_plan_get(&info, plan));
+        code = library_try(bench, hdp_plan_get(&info, plan));
     if (!code) {
         *out_ns = (double)info.step_ns;
         *out_second = info.items[1];
@@ -62,11 +62,11 @@ static int second_works(struct bench *bench, const hdp_profile *profile,
 {
     hdp_plan *plan = NULL;
     hdp_plan_info info;
-    int code = session_try(bench, hdp_split(&plan, profile, total, NULL));
+    int code = library_try(bench, hdp_split(&plan, profile, total, NULL));
 
     hdp_options_init(&info, sizeof info);
     if (!code)
-        code = session_try(bench, hdp_plan_get(&info, plan));
+        code = library_try(bench, hdp_plan_get(&info, plan));
     if (!code)
         *out = info.items[1] > 0;
     hdp_plan_destroy(plan);

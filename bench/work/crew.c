@@ -1,10 +1,10 @@
-/* Helpers park between steps, so that an idle member costs nothing. */
+/* Mates park between steps, so that an idle member costs nothing. */
 #include "crew.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-struct helper {
+struct mate {
     struct crew *crew;
     pthread_t thread;
     int index;
@@ -14,15 +14,15 @@ struct crew {
     pthread_mutex_t lock;
     pthread_cond_t begin, done;
     unsigned long round; /* goes up when there is work */
-    int left, leave, size, helpers;
+    int left, leave, size, mates;
     crew_part part;
     void *argument;
-    struct helper helper[];
+    struct mate mate[];
 };
 
 static void *help(void *argument)
 {
-    struct helper *self = argument;
+    struct mate *self = argument;
     struct crew *crew = self->crew;
     unsigned long seen = 0;
 
@@ -45,21 +45,21 @@ static void *help(void *argument)
 
 struct crew *crew_create(int threads)
 {
-    int helpers = threads > 1 ? threads - 1 : 0;
+    int mates = threads > 1 ? threads - 1 : 0;
     struct crew *crew =
-        calloc(1, sizeof *crew + (size_t)helpers * sizeof *crew->helper);
+        calloc(1, sizeof *crew + (size_t)mates * sizeof *crew->mate);
 
     if (!crew)
         return NULL;
-    crew->size = helpers + 1;
+    crew->size = mates + 1;
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->begin, NULL);
     pthread_cond_init(&crew->done, NULL);
-    for (; crew->helpers < helpers; ++crew->helpers) {
-        struct helper *helper = &crew->helper[crew->helpers];
-        helper->crew = crew;
-        helper->index = crew->helpers + 1;
-        if (pthread_create(&helper->thread, NULL, help, helper) != 0) {
+    for (; crew->mates < mates; ++crew->mates) {
+        struct mate *mate = &crew->mate[crew->mates];
+        mate->crew = crew;
+        mate->index = crew->mates + 1;
+        if (pthread_create(&mate->thread, NULL, help, mate) != 0) {
             crew_destroy(crew);
             return NULL;
         }
@@ -75,8 +75,8 @@ void crew_destroy(struct crew *crew)
     crew->leave = 1;
     pthread_cond_broadcast(&crew->begin);
     pthread_mutex_unlock(&crew->lock);
-    for (int i = 0; i < crew->helpers; ++i)
-        pthread_join(crew->helper[i].thread, NULL);
+    for (int i = 0; i < crew->mates; ++i)
+        pthread_join(crew->mate[i].thread, NULL);
     pthread_cond_destroy(&crew->done);
     pthread_cond_destroy(&crew->begin);
     pthread_mutex_destroy(&crew->lock);
@@ -90,17 +90,17 @@ int crew_size(const struct crew *crew)
 
 void crew_run(struct crew *crew, crew_part part, void *argument)
 {
-    if (crew->helpers > 0) {
+    if (crew->mates > 0) {
         pthread_mutex_lock(&crew->lock);
         crew->part = part;
         crew->argument = argument;
-        crew->left = crew->helpers;
+        crew->left = crew->mates;
         ++crew->round;
         pthread_cond_broadcast(&crew->begin);
         pthread_mutex_unlock(&crew->lock);
     }
     part(0, crew->size, argument);
-    if (crew->helpers > 0) {
+    if (crew->mates > 0) {
         pthread_mutex_lock(&crew->lock);
         while (crew->left > 0)
             pthread_cond_wait(&crew->done, &crew->lock);

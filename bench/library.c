@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-int64_t session_now(void)
+int64_t library_now(void)
 {
     struct timespec now;
 
@@ -13,12 +13,12 @@ int64_t session_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int session_try(struct bench *bench, hdp_status status)
+int library_try(struct bench *bench, hdp_status status)
 {
     return failure_library(&bench->failure, status);
 }
 
-int session_no_memory(struct bench *bench)
+int library_no_memory(struct bench *bench)
 {
     return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
                        "out of memory");
@@ -29,7 +29,7 @@ static void log_line(int32_t level, const char *line, void *user)
     notes_log(user, level, line);
 }
 
-json_t *session_info(int32_t what)
+json_t *library_info(int32_t what)
 {
     size_t needed = 0;
     json_t *json = NULL;
@@ -46,8 +46,8 @@ json_t *session_info(int32_t what)
 
 static void put_tool(struct bench *bench)
 {
-    json_t *tool = json_object(), *build = session_info(HDP_INFO_BUILD);
-    json_t *runtime = session_info(HDP_INFO_RUNTIME);
+    json_t *tool = json_object(), *build = library_info(HDP_INFO_BUILD);
+    json_t *runtime = library_info(HDP_INFO_RUNTIME);
 
     json_object_set_new(tool, "name", json_string("hdp_bench"));
     json_object_set_new(tool, "version", json_string(hdp_version()));
@@ -56,7 +56,7 @@ static void put_tool(struct bench *bench)
     document_set(&bench->document, "tool", tool);
 }
 
-int session_open(struct bench *bench)
+int library_open(struct bench *bench)
 {
     static const int32_t levels[] = { HDP_LOG_WARN, HDP_LOG_INFO,
                                       HDP_LOG_TRACE };
@@ -69,7 +69,7 @@ int session_open(struct bench *bench)
     options.log_level = levels[verbose > 2 ? 2 : verbose];
     options.timeout_ns = bench->options.timeout_ns;
     int code =
-        session_try(bench, hdp_context_create(&bench->context, &options));
+        library_try(bench, hdp_context_create(&bench->context, &options));
     if (!code)
         put_tool(bench);
     return code;
@@ -78,7 +78,7 @@ int session_open(struct bench *bench)
 /* Where hdp_info names an OpenBLAS, the workloads use that very copy. */
 static void find_blas(struct bench *bench)
 {
-    json_t *runtime = session_info(HDP_INFO_RUNTIME);
+    json_t *runtime = library_info(HDP_INFO_RUNTIME);
     json_t *libraries = json_object_get(runtime, "libraries");
     json_t *blas = json_object_get(libraries, "openblas");
     const char *path = json_string_value(json_object_get(blas, "path"));
@@ -88,7 +88,7 @@ static void find_blas(struct bench *bench)
     json_decref(runtime);
 }
 
-const char *session_slowdown(const hdp_device *device, char *text, size_t size)
+const char *library_slowdown(const hdp_device *device, char *text, size_t size)
 {
     if (device->kind == HDP_SIM)
         snprintf(text, size, "simulated: times come from a model");
@@ -105,7 +105,7 @@ static const char *backend_name(int32_t kind)
     return kind == HDP_HOST ? "host" : kind == HDP_CUDA ? "cuda" : "sim";
 }
 
-json_t *session_device_json(const hdp_device *device)
+json_t *library_device_json(const hdp_device *device)
 {
     char text[128];
     json_t *json = json_object();
@@ -137,24 +137,24 @@ json_t *session_device_json(const hdp_device *device)
                         json_boolean(device->kind == HDP_SIM));
     json_object_set_new(
         json, "slowdown",
-        document_text_or_null(session_slowdown(device, text, sizeof text)));
+        document_text_or_null(library_slowdown(device, text, sizeof text)));
     return json;
 }
 
-void session_say_devices(struct bench *bench)
+void library_say_devices(struct bench *bench)
 {
     char text[128];
 
     for (int32_t m = 0; m < bench->members; ++m) {
         const hdp_device *device = &bench->devices[m];
-        const char *slow = session_slowdown(device, text, sizeof text);
+        const char *slow = library_slowdown(device, text, sizeof text);
         fprintf(bench->document.text, "# member %d: %s, %s%s%s\n", (int)m,
                 device->spec, device->kind == HDP_SIM ? "" : device->name,
                 slow && device->kind != HDP_SIM ? "; " : "", slow ? slow : "");
     }
 }
 
-int session_group(struct bench *bench, const char *spec)
+int library_group(struct bench *bench, const char *spec)
 {
     hdp_group_options options;
     hdp_group_info info;
@@ -167,31 +167,31 @@ int session_group(struct bench *bench, const char *spec)
     options.timeout_ns = bench->options.timeout_ns;
     document_set(&bench->document, "devices", list);
     int code =
-        session_try(bench, hdp_group_create_spec(&bench->group, bench->context,
+        library_try(bench, hdp_group_create_spec(&bench->group, bench->context,
                                                  spec, &options));
     if (code)
         return code;
     hdp_options_init(&info, sizeof info);
-    if ((code = session_try(bench, hdp_group_get(&info, bench->group))))
+    if ((code = library_try(bench, hdp_group_get(&info, bench->group))))
         return code;
     bench->members = info.member_count;
     bench->devices = calloc((size_t)info.member_count, sizeof *bench->devices);
     if (!bench->devices)
-        return session_no_memory(bench);
+        return library_no_memory(bench);
     for (int32_t m = 0; m < bench->members; ++m) {
         hdp_device *device = &bench->devices[m];
         hdp_options_init(device, sizeof *device);
-        code = session_try(bench, hdp_group_device(device, bench->group, m));
+        code = library_try(bench, hdp_group_device(device, bench->group, m));
         if (code)
             return code;
         bench->simulated |= device->kind == HDP_SIM;
-        json_array_append_new(list, session_device_json(device));
+        json_array_append_new(list, library_device_json(device));
     }
     find_blas(bench);
     return EXIT_OK;
 }
 
-int session_settle(struct bench *bench)
+int library_settle(struct bench *bench)
 {
     enum { PATIENCE = 5 }; /* an abort waits for a second */
     hdp_error error;
@@ -205,13 +205,13 @@ int session_settle(struct bench *bench)
     return 0;
 }
 
-void session_end_work(struct bench *bench, struct workload *workload)
+void library_end_work(struct bench *bench, struct workload *workload)
 {
-    if (session_settle(bench))
+    if (library_settle(bench))
         workload_destroy(workload);
 }
 
-void session_close(struct bench *bench)
+void library_close(struct bench *bench)
 {
     hdp_group_destroy(bench->group);
     hdp_context_destroy(bench->context);
