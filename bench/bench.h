@@ -8,6 +8,7 @@
 #include "failure.h"
 #include "notes.h"
 #include "options.h"
+#include "outfile.h"
 #include "work/work.h"
 
 struct bench {
@@ -15,6 +16,7 @@ struct bench {
     struct failure failure;
     struct notes notes;
     struct document document;
+    struct outfile out[OPTIONS_OUT_MAX]; /* of --out; demo: none */
 
     hdp_context *context;
     hdp_group *group;

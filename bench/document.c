@@ -135,17 +135,6 @@ int document_write(const struct document *document, int32_t format, FILE *out)
     return fflush(out) == 0 && !ferror(out);
 }
 
-int document_write_file(const struct document *document, int32_t format,
-                        const char *path)
-{
-    FILE *out = fopen(path, "we");
-
-    if (!out)
-        return 0;
-    int ok = document_write(document, format, out);
-    return fclose(out) == 0 && ok;
-}
-
 json_t *document_real(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();

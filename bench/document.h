@@ -42,10 +42,6 @@ void document_end(struct document *document, const struct failure *failure);
 /** Writes the finished document in a FORMAT_*. Returns 0 when that fails. */
 int document_write(const struct document *document, int32_t format, FILE *out);
 
-/** The same into a file; on failure errno says why. */
-int document_write_file(const struct document *document, int32_t format,
-                        const char *path);
-
 /* Values. A number that is not finite becomes null. */
 json_t *document_real(double value);
 json_t *document_ns(double ns); /* rounded to a whole number */

@@ -70,39 +70,38 @@ static void put_environment(struct document *document)
     document_set(document, "environment", json);
 }
 
-static int out_format(const char *path)
-{
-    const char *suffix = strrchr(path, '.');
-
-    if (suffix && strcmp(suffix, ".json") == 0)
-        return FORMAT_JSON;
-    if (suffix && strcmp(suffix, ".txt") == 0)
-        return FORMAT_TABLE;
-    return -1;
-}
-
 /* Refused before hours of measuring, not after. demo's --out is a folder. */
-static int check_out(struct bench *bench)
+static int open_files(struct bench *bench)
 {
     const struct options *options = &bench->options;
 
     if (options->command == COMMAND_DEMO && options->out_count > 1)
         return failure_usage(&bench->failure, "--out", 0,
                              "--out: demo writes into one folder");
+    if (options->command == COMMAND_DEMO)
+        return EXIT_OK;
     for (int i = 0; i < options->out_count; ++i)
-        if (options->command != COMMAND_DEMO && out_format(options->out[i]) < 0)
+        if (outfile_format(options->out[i]) < 0)
             return failure_usage(&bench->failure, "--out", 0,
-                                 "--out '%.64s': ends neither in .json nor in "
-                                 ".txt; other formats are not in this version "
-                                 "yet",
+                                 "--out '%.64s': ends in none of .json, "
+                                 ".jsonl, .csv, .md and .txt",
                                  options->out[i]);
+    for (int i = 0; i < options->out_count; ++i)
+        if (!outfile_open(&bench->out[i], options->out[i]))
+            return failure_own(&bench->failure, EXIT_ENVIRONMENT,
+                               HDP_ERR_SYSTEM, "--out %.128s: %s",
+                               options->out[i], strerror(errno));
     return EXIT_OK;
 }
 
 /* A failure; beside an earlier one, which wins, at least a warning. */
-static void write_file(struct bench *bench, int32_t format, const char *path)
+static void write_file(struct bench *bench, struct outfile *out,
+                       const char *path)
 {
-    if (document_write_file(&bench->document, format, path))
+    int32_t format = outfile_format(path);
+
+    if (out->file && document_write(&bench->document, format, out->file) &&
+        outfile_commit(out))
         return;
     const char *reason = strerror(errno);
     if (bench->failure.exit_code)
@@ -110,18 +109,21 @@ static void write_file(struct bench *bench, int32_t format, const char *path)
                       reason);
     failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM, "%.128s: %s",
                 path, reason);
+    outfile_drop(out);
 }
 
 static void write_files(struct bench *bench)
 {
-    if (bench->json_path[0])
-        write_file(bench, FORMAT_JSON, bench->json_path);
+    struct outfile demo = { 0 };
+
+    if (bench->json_path[0]) {
+        outfile_open(&demo, bench->json_path);
+        write_file(bench, &demo, bench->json_path);
+    }
     if (bench->options.command == COMMAND_DEMO)
         return;
-    for (int i = 0; i < bench->options.out_count; ++i) {
-        const char *path = bench->options.out[i];
-        write_file(bench, out_format(path), path);
-    }
+    for (int i = 0; i < bench->options.out_count; ++i)
+        write_file(bench, &bench->out[i], bench->options.out[i]);
 }
 
 static void say_failure(struct bench *bench, int32_t format)
@@ -184,9 +186,11 @@ int main(int argc, char **argv)
     }
     put_started(&bench.document);
     put_environment(&bench.document);
-    if (!bench.failure.exit_code && !check_out(&bench))
+    if (!bench.failure.exit_code && !open_files(&bench))
         run_command(&bench);
     int code = deliver(&bench, format);
+    for (int i = 0; i < OPTIONS_OUT_MAX; ++i) /* of a run that failed */
+        outfile_drop(&bench.out[i]);
     document_close(&bench.document);
     notes_close(&bench.notes);
     return code;

@@ -8,7 +8,7 @@
 enum {
     OPTIONS_RULES_MAX = 8,
     OPTIONS_RATIOS_MAX = 256,
-    OPTIONS_OUT_MAX = 4,
+    OPTIONS_OUT_MAX = 8,
     OPTIONS_SPEC_MAX = 4096
 };
 

@@ -91,7 +91,8 @@ const struct option_row option_rows[] = {
       "what goes to stdout, also on failure: table (default), json (one "
       "document), jsonl (a line a row), csv (the main rows) or md" },
     { EVERY, 0, "out", "FILE", OPTION_OUT, AT(out), 0, 0, NULL, 0,
-      "also write to FILE.json or FILE.txt; demo: the folder" },
+      "also write there, repeatable; the suffix decides: .json, .jsonl, "
+      ".csv, .md or .txt; demo: the folder" },
 
     { C(SPLIT), 'N', "total", "N", OPTION_INT, AT(total), 0, ANY, NULL, 0,
       "items of the batch, all devices together" },

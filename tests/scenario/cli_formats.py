@@ -4,7 +4,9 @@ import csv
 import io
 import os
 import re
+import stat
 import sys
+import tempfile
 
 UPDATE = "--update" in sys.argv
 if UPDATE:
@@ -133,6 +135,66 @@ expect((row["status"], row["error"]), ("environment", "not_found"),
 for spelling in (["-ocsv"], ["--format=csv"], ["--format", "csv"]):
     row = table_of(run("nonsense", *spelling).stdout)[0]
     expect(row["status"], "usage", f"with {spelling}")
+
+# ---- --out: the suffix decides, whole or not at all
+with tempfile.TemporaryDirectory() as folder:
+    def at(name):
+        return os.path.join(folder, name)
+
+    def content(name):
+        with open(at(name), encoding="utf-8", newline="") as file:
+            return file.read()
+
+    names = ["a.json", "a.jsonl", "a.csv", "a.md", "a.txt"]
+    outs = [word for name in names for word in ("--out", at(name))]
+    done = run(*SPLIT, "-o", "csv", *outs)
+    expect(done.returncode, 0, "exit code with five files")
+    expect(sorted(os.listdir(folder)), sorted(names), "files, and no others")
+    expect(content("a.csv"), done.stdout, "csv in the file and on stdout")
+    expect(document(content("a.json"))["plan"], whole["plan"], "json")
+    expect([line["type"] for line in lines_of(content("a.jsonl"))],
+           [line["type"] for line in lines], "jsonl")
+    expect_true(content("a.md").startswith("# hdp_bench split"), "md")
+    expect_true("2.800 ms" in content("a.txt"), "txt")
+
+    # an existing file keeps its mode; through a link the target is replaced
+    os.chmod(at("a.csv"), 0o640)
+    os.symlink(at("a.csv"), at("link.csv"))
+    run("split", "-d", ISSUE, "-N", "8", "--out", at("link.csv"))
+    expect_true(os.path.islink(at("link.csv")), "a link stays a link")
+    expect(stat.S_IMODE(os.stat(at("a.csv")).st_mode), 0o640, "mode")
+    before = content("a.csv")
+    expect([row["total"] for row in table_of(before)], ["8", "8"],
+           "new contents behind the link")
+
+    # a run that fails leaves what was there
+    expect(run("split", "-d", "cuda:0", "-N", "8", "--out",
+               at("a.csv")).returncode, 3, "no such device")
+    expect(content("a.csv"), before, "contents after a failure")
+
+    # a check that fails is a result
+    full = ["calibrate", "-d", "sim:0/item=9us+sim:1/item=1us", "--check"]
+    run("calibrate", "-d", "sim:0/item=1us+sim:1/item=1us", "--save",
+        at("p.json"))
+    expect(run(*full, at("p.json"), "--out", at("c.csv")).returncode, 1,
+           "drift")
+    expect([row["status"] for row in table_of(content("c.csv"))],
+           ["check_failed"] * 2, "status in the file")
+
+    # not writable: before the work, and nothing is written
+    kept = sorted(os.listdir(folder))
+    for target in (at("no/x.json"), folder + "/a.csv/x.md"):
+        got = ask(*SPLIT, "--out", at("new.json"), "--out", target, code=3)
+        expect_true(target in got["error"]["text"], f"{got['error']['text']}")
+        expect(got.get("devices"), None, f"{target}: before the work")
+    os.mkdir(at("d.csv"))
+    got = ask(*SPLIT, "--out", at("d.csv"), code=3)
+    expect_true("directory" in got["error"]["text"].lower(), "a folder")
+    expect(sorted(os.listdir(folder)), sorted(kept + ["d.csv"]), "leftovers")
+    if os.geteuid() != 0:
+        os.chmod(at("a.csv"), 0o440)
+        expect(ask(*SPLIT, "--out", at("a.csv"), code=3)["status"],
+               "environment", "a file that is read-only")
 
 # ---- in any locale the same bytes
 for form in ("jsonl", "csv", "md"):
