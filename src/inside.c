@@ -24,10 +24,12 @@ static hdp_status enter(struct hdpi_member **out, const hdp_shard *shard)
 static int32_t said_in_order(const struct hdpi_member *member)
 {
     const struct hdpi_step *step = member->step;
-    const unsigned char *said =
-        step->said + (size_t)member->index * (size_t)step->bucket_count;
+    const unsigned char *said;
     int32_t b = 0;
 
+    if (step->bucket_count == 0)
+        return 0;
+    said = step->said + (size_t)member->index * (size_t)step->bucket_count;
     while (b < step->bucket_count && said[b])
         b++;
     return b;

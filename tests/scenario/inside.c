@@ -229,6 +229,29 @@ static void too_early_or_nothing(void **state)
     hdp_plan_destroy(empty);
 }
 
+/* A function written for buckets, in a step that has none. */
+static void a_step_without_buckets(void **state)
+{
+    static const hdp_status met[] = { HDP_OK, HDP_ERR_ARGUMENT, HDP_OK };
+    static const struct script script = { "no buckets", "j0j", met, -1 };
+    int w, i;
+
+    (void)state;
+    for (w = 0; w < WAY_COUNT; ++w) {
+        struct scene scene;
+        struct talk talk;
+        scene_open_way(&scene, &ways[w], shares, MEMBERS);
+        talk_open(&talk, &script);
+        talk.work.buckets = NULL;
+        talk.work.bucket_count = 0;
+        expect_ok(hdp_run(NULL, scene.group, scene.plan, &talk.work));
+        for (i = 0; i < 3; ++i)
+            expect_number(met[i], talk.met[0][i], "%s: letter %d", ways[w].name,
+                          i);
+        scene_close(&scene);
+    }
+}
+
 /* ---- at the wrong time or place -------------------------------------------- */
 
 struct stray {
@@ -338,6 +361,7 @@ int main(void)
         cmocka_unit_test(buckets_in_any_order),
         cmocka_unit_test(one_thread_for_all),
         cmocka_unit_test(too_early_or_nothing),
+        cmocka_unit_test(a_step_without_buckets),
         cmocka_unit_test(shards_outlive_nothing),
         cmocka_unit_test(another_thread_speaks),
     };
