@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Writes the measured table of README.md anew from the results kept here.
+
+usage: python3 bench/results/readme.py [--check]
+
+The table stands between two marks in README.md; --check changes nothing and
+answers 1 when it is not what the results say.
+"""
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+README = HERE.parent.parent / "README.md"
+BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
+
+
+def demo_rows(result):
+    for row in result["results"]:
+        shares = " + ".join(str(share) for share in row["shares"])
+        step = row["step_ns"]
+        spread = 100 * step["mad"] / step["median"]
+        yield (f"| {row['rule']} | {shares} | {step['median'] / 1e6:.1f} ms | "
+               f"{spread:.1f} % | {row['speedup_vs_equal']:.2f} × | "
+               f"{row['efficiency']:.3f} |")
+
+
+def table():
+    result = json.loads((HERE / "demo-host.json").read_text())
+    slowed = [device["slowdown"] for device in result["devices"]
+              if device["slowdown"]]
+    step = result["results"][0]["step_ns"]
+    return "\n".join([
+        BEGIN,
+        f"A training step on two host members ({'; '.join(slowed)}), "
+        f"`hdp_bench demo`, commit {result['tool']['build']['commit'][:12]}: "
+        f"medians of {step['n']} rounds in which the rules take turns; "
+        "`of the optimum` is against the best split of curves measured in the "
+        "same rounds.",
+        "",
+        "| rule | rows | step | MAD | against equal | of the optimum |",
+        "|---|---|---|---|---|---|",
+        *demo_rows(result),
+        "",
+        "Measured on two cores of a virtual machine without a GPU "
+        f"({result['devices'][0]['name']}); every sample is in "
+        "[`bench/results/demo-host.json`](bench/results/demo-host.json). "
+        "No GPU has been measured yet.",
+        END,
+    ])
+
+
+def main():
+    text = README.read_text()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    fresh = before + table() + after
+    if "--check" in sys.argv[1:]:
+        return int(fresh != text)
+    README.write_text(fresh)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
