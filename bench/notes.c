@@ -6,6 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench.h"
+
+static const int64_t second_ns = 1000000000;
+
 void notes_open(struct notes *notes, const struct options *options)
 {
     memset(notes, 0, sizeof *notes);
@@ -41,25 +45,88 @@ void notes_close(struct notes *notes)
     pthread_mutex_destroy(&notes->lock);
 }
 
+/* Nanoseconds that are left at the pace since the phase began; -1: unknown. */
+static int64_t left_ns(const struct notes_phase *phase, int64_t total,
+                       int64_t now_ns)
+{
+    double did = (double)(phase->done - phase->first_done);
+    double left = (double)(total - phase->done);
+
+    if (left <= 0)
+        return 0;
+    if (did <= 0)
+        return -1;
+    double ns = (double)(now_ns - phase->first_ns) * left / did;
+    return ns < 9e18 ? (int64_t)ns : -1;
+}
+
+/* Takes note of the call; whether it is to be told. */
+static int is_due(struct notes *notes, const char *name, int64_t done,
+                  int64_t total, int64_t now_ns)
+{
+    struct notes_phase *phase = &notes->phase;
+    int64_t pause_ns =
+        notes->progress == PROGRESS_ALWAYS ? second_ns : second_ns / 10;
+    int begins =
+        !phase->name || strcmp(phase->name, name) != 0 || done < phase->done;
+
+    if (begins)
+        *phase = (struct notes_phase){ name, done, now_ns, done, now_ns };
+    phase->done = done;
+    if (!begins && done < total && now_ns - phase->told_ns < pause_ns)
+        return 0;
+    phase->told_ns = now_ns;
+    return 1;
+}
+
+static void tell_json(const struct notes_phase *phase, int64_t total,
+                      int64_t now_ns)
+{
+    int64_t left = left_ns(phase, total, now_ns);
+
+    /* Phases are this program's own words: nothing to escape. */
+    fprintf(stderr,
+            "{\"type\":\"progress\",\"phase\":\"%s\",\"done\":%lld,"
+            "\"total\":%lld,\"elapsed_ns\":%lld,\"eta_ns\":",
+            phase->name, (long long)phase->done, (long long)total,
+            (long long)(now_ns - phase->first_ns));
+    if (left < 0)
+        fputs("null}\n", stderr);
+    else
+        fprintf(stderr, "%lld}\n", (long long)left);
+}
+
+static void tell_people(struct notes *notes, int64_t total, int64_t now_ns)
+{
+    const struct notes_phase *phase = &notes->phase;
+    int64_t left = left_ns(phase, total, now_ns);
+
+    end_line(notes);
+    fprintf(stderr, "%s %lld/%lld", phase->name, (long long)phase->done,
+            (long long)total);
+    if (left > 0)
+        fprintf(stderr, ", %lld s left",
+                (long long)((left - 1) / second_ns + 1));
+    if (notes->progress == PROGRESS_ALWAYS) {
+        fputc('\n', stderr);
+        return;
+    }
+    fflush(stderr);
+    notes->line_open = 1;
+}
+
 void notes_progress(struct notes *notes, const char *phase, int64_t done,
                     int64_t total)
 {
     if (notes->progress == PROGRESS_NEVER)
         return;
     pthread_mutex_lock(&notes->lock);
-    if (notes->progress == PROGRESS_JSONL) {
-        /* Phases are this program's own words: nothing to escape. */
-        fprintf(stderr, "{\"phase\":\"%s\",\"done\":%lld,\"total\":%lld}\n",
-                phase, (long long)done, (long long)total);
-    } else if (notes->progress == PROGRESS_AUTO) {
-        end_line(notes);
-        fprintf(stderr, "%s %lld/%lld", phase, (long long)done,
-                (long long)total);
-        fflush(stderr);
-        notes->line_open = 1;
-    } else {
-        fprintf(stderr, "%s %lld/%lld\n", phase, (long long)done,
-                (long long)total);
+    int64_t now_ns = library_now();
+    if (is_due(notes, phase, done, total, now_ns)) {
+        if (notes->progress == PROGRESS_JSONL)
+            tell_json(&notes->phase, total, now_ns);
+        else
+            tell_people(notes, total, now_ns);
     }
     pthread_mutex_unlock(&notes->lock);
 }

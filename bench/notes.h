@@ -9,11 +9,18 @@
 
 enum { NOTES_KEPT_MAX = 32 };
 
+/* Where a phase was when it was first heard of, and when last told. */
+struct notes_phase {
+    const char *name; /* NULL: none yet */
+    int64_t first_done, first_ns, done, told_ns;
+};
+
 struct notes {
     pthread_mutex_t lock;
     int progress; /* PROGRESS_NEVER, _ALWAYS, _JSONL; _AUTO: on one line */
     int quiet, verbose, color;
-    int line_open;              /* a progress line waits for its end */
+    int line_open; /* a progress line waits for its end */
+    struct notes_phase phase;
     char *kept[NOTES_KEPT_MAX]; /* the library's warnings, for the document */
     int kept_count;
 };
@@ -21,7 +28,9 @@ struct notes {
 void notes_open(struct notes *notes, const struct options *options);
 void notes_close(struct notes *notes);
 
-/** How far a phase has come. */
+/** How far a phase has come, and when it will be over as far as its pace so
+ *  far tells. The first and the last call of a phase are always told, those
+ *  between when somebody can have read the one before. `phase` is a literal. */
 void notes_progress(struct notes *notes, const char *phase, int64_t done,
                     int64_t total);
 

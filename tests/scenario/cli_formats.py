@@ -3,8 +3,10 @@ they are the same bytes each time (golden/; --update writes those anew)."""
 import csv
 import io
 import os
+import pty
 import re
 import stat
+import subprocess
 import sys
 import tempfile
 
@@ -13,7 +15,7 @@ if UPDATE:
     sys.argv.remove("--update")
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "cli"))
-from program import ask, document, end, expect, expect_true, run
+from program import BENCH, ask, document, end, expect, expect_true, run
 
 ISSUE = "sim:0/fixed=500us/item=10us+sim:1/fixed=1.5ms/item=50us"
 SPLIT = ["split", "-d", ISSUE, "-N", "256", "--rule", "finish,equal"]
@@ -195,6 +197,49 @@ with tempfile.TemporaryDirectory() as folder:
         os.chmod(at("a.csv"), 0o440)
         expect(ask(*SPLIT, "--out", at("a.csv"), code=3)["status"],
                "environment", "a file that is read-only")
+
+# ---- progress: on stderr, silent where nobody looks
+def on_terminal(*words):
+    """stderr of hdp_bench WORDS when that is a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([BENCH, *words], stdout=subprocess.DEVNULL,
+                               stderr=theirs)
+    os.close(theirs)
+    text = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError: # the other end is closed
+            break
+        if not part:
+            break
+        text += part
+    os.close(ours)
+    expect(process.wait(timeout=60), 0, "exit code on a terminal")
+    return text.decode()
+
+
+TIMED = ["split", "-d", ISSUE, "-N", "256", "--bench", "1000"]
+for words in ([], ["--progress", "auto"], ["--progress", "never"]):
+    expect(run(*TIMED, *words).stderr, "", f"stderr of a pipe with {words}")
+told = run(*TIMED, "--progress", "always", "-o", "json")
+expect(document(told.stdout)["status"], "ok", "stdout beside progress")
+expect_true("calibrate 1/1" in told.stderr and
+            told.stderr.endswith("split 1000/1000\n"),
+            f"progress always: {told.stderr}")
+told = lines_of(run(*TIMED, "--progress", "jsonl").stderr)
+expect({line["type"] for line in told}, {"progress"}, "types of progress")
+steps = [line for line in told if line["phase"] == "split"]
+expect((steps[0]["done"], steps[0]["eta_ns"]), (0, None), "nothing done yet")
+expect((steps[-1]["done"], steps[-1]["eta_ns"]), (1000, 0), "all done")
+for line in steps[1:]:
+    done, elapsed = line["done"], line["elapsed_ns"]
+    expect(line["eta_ns"], int(elapsed * float(1000 - done) / done),
+           f"time left after {done} of 1000 in {elapsed} ns")
+text = on_terminal(*TIMED)
+expect_true("\r\x1b[K" in text and "split 1000/1000" in text,
+            f"progress on a terminal: {text!r}")
+expect(on_terminal(*TIMED, "--quiet"), "", "progress when quiet")
 
 # ---- in any locale the same bytes
 for form in ("jsonl", "csv", "md"):
