@@ -275,5 +275,5 @@ void demo_close(struct demo *demo)
         free(run->lanes);
         hdp_profile_destroy(run->profile);
     }
-    workload_destroy(demo->workload);
+    library_end_work(demo->bench, demo->workload);
 }
