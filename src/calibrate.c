@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "core/robust.h"
+#include "json/names.h"
 #include "sample.h"
 
 enum {
@@ -162,8 +163,8 @@ static hdp_status assemble(hdp_profile **out, struct hdpi_sampling *whole)
     }
     if (lacking == whole->group->member_count) {
         status = hdpi_fail(HDP_ERR_UNSUPPORTED,
-                           "no member of the group computes in dtype %d",
-                           whole->dtype);
+                           "no member of the group computes in %s",
+                           hdpi_names_text(&hdpi_dtype_names, whole->dtype));
         goto out;
     }
     hdpi_profile_compare_rates(profile);

@@ -344,7 +344,7 @@ static void lacking_a_dtype_is_a_finding(void **state)
                   hdp_calibrate(&profile, scene.group, &options));
     assert_null(profile);
     assert_string_equal(hdp_last_error(),
-                        "no member of the group computes in dtype 2");
+                        "no member of the group computes in tf32");
     scene_close(&scene);
 }
 
