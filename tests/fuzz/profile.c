@@ -55,8 +55,10 @@ static void check_split(const hdp_profile *profile, int64_t total)
     hdp_plan *plan = NULL;
     hdp_status status = hdp_split(&plan, profile, total, NULL);
 
-    if (status == HDP_ERR_CAPACITY) { /* nobody has the dtype */
-        FUZZ_CHECK(!plan && hdp_last_error()[0], "refused without a word");
+    if (status == HDP_ERR_UNSUPPORTED) {
+        for (int32_t i = 0; i < profile->info.member_count; i++)
+            FUZZ_CHECK(profile->ranks[i].lacks_dtype, "rank %d can: %s", (int)i,
+                       hdp_last_error());
         return;
     }
     FUZZ_CHECK(status == HDP_OK, "split: %s", hdp_last_error());
