@@ -50,21 +50,24 @@ static void print_options(FILE *out, enum command command)
 {
     fputs("\noptions:\n", out);
     for (const struct option_row *row = option_rows; row->name; ++row)
-        if (row->commands & 1u << command)
+        if (row->help && row->commands & 1u << command)
             print_row(out, row);
+}
+
+static void print_notes(FILE *out, const struct option_note *note)
+{
+    for (; note->name; ++note) {
+        int used = fprintf(out, "  %s", note->name);
+        flow(out, note->text, used, HELP_COLUMN);
+    }
 }
 
 static void print_promises(FILE *out)
 {
-    fputs("\n"
-          "exit: 0 ok, 1 a check or threshold failed (also: the total does not "
-          "fit),\n"
-          "      2 usage, 3 no such device, library or file, 4 the work failed "
-          "or is not\n"
-          "      supported here, 5 timeout\n"
-          "stdout carries the chosen format only; progress and warnings go to "
-          "stderr.\n",
-          out);
+    fputs("\nexit:\n", out);
+    print_notes(out, option_exits);
+    fputc('\n', out);
+    flow(out, option_promise, 0, 0);
 }
 
 void options_help(FILE *out, enum command command)
@@ -89,11 +92,8 @@ void options_help(FILE *out, enum command command)
     for (int i = 0; option_later[i]; ++i)
         fprintf(out, " %s", option_later[i]);
     fputs("\n\nhdp_bench COMMAND --help lists a command's options.\n\n"
-          "environment, read by the library once:\n"
-          "  HDP_DEVICES             devices that `auto` stands for\n"
-          "  CUDA_VISIBLE_DEVICES    which GPUs the process sees, and in which "
-          "order\n"
-          "  CUDA_DEVICE_ORDER       PCI_BUS_ID or FASTEST_FIRST\n",
+          "environment, read by the library once:\n",
           out);
+    print_notes(out, option_environment);
     print_promises(out);
 }

@@ -159,6 +159,8 @@ static int answer_question(const struct options *options)
 {
     if (options->command == COMMAND_HELP)
         options_help(stdout, options->help_for);
+    else if (options->command == COMMAND_MAN)
+        options_man(stdout);
     else
         printf("hdp_bench %s\n", hdp_version());
     return fflush(stdout) == 0 ? EXIT_OK : EXIT_ENVIRONMENT;
@@ -173,8 +175,7 @@ int main(int argc, char **argv)
     options_read(&bench.options, argc, argv, &bench.failure);
     int32_t format = bench.failure.exit_code ? options_wanted_format(argc, argv)
                                              : bench.options.format;
-    if (!bench.failure.exit_code && (bench.options.command == COMMAND_HELP ||
-                                     bench.options.command == COMMAND_VERSION))
+    if (!bench.failure.exit_code && bench.options.command > COMMAND_COUNT)
         return answer_question(&bench.options);
 
     notes_open(&bench.notes, &bench.options);

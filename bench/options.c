@@ -203,6 +203,9 @@ static int store(struct options *out, const struct option_row *row,
         out->help_for = out->command;
         out->command = COMMAND_HELP;
         break;
+    case OPTION_MAN:
+        out->command = COMMAND_MAN;
+        break;
     case OPTION_VERSION:
         out->command = COMMAND_VERSION;
         break;
@@ -338,7 +341,7 @@ int options_read(struct options *out, int argc, char **argv,
         code = read_option(out, command, argc, argv, &index, failure);
         if (code)
             return code;
-        if (out->command == COMMAND_HELP || out->command == COMMAND_VERSION)
+        if (out->command > COMMAND_COUNT)
             break; /* the rest does not matter */
     }
     if (out->command == COMMAND_HELP && (argc < 2 || argv[1][0] == '-'))

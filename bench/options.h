@@ -21,6 +21,7 @@ enum command {
     COMMAND_REDUCE,
     COMMAND_COUNT,
     COMMAND_HELP, /* text was asked for; nothing runs */
+    COMMAND_MAN,
     COMMAND_VERSION
 };
 
@@ -76,6 +77,9 @@ int32_t options_wanted_format(int argc, char **argv);
 
 /** Help for one command, or (COMMAND_COUNT) the overview. */
 void options_help(FILE *out, enum command command);
+
+/** The manual page, in roff. */
+void options_man(FILE *out);
 
 const char *options_command_name(enum command command);
 const char *options_rule_name(int32_t rule);

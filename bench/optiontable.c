@@ -61,6 +61,26 @@ const struct option_command option_commands[COMMAND_COUNT] = {
 };
 const char *const option_later[] = { "doctor", "lease", "watch", "plot", NULL };
 
+const char option_promise[] =
+    "stdout carries the chosen format only; progress and warnings go to "
+    "stderr.";
+const struct option_note option_exits[] = {
+    { "0", "ok" },
+    { "1", "a check or threshold failed, or the total does not fit" },
+    { "2", "the command line is wrong" },
+    { "3", "no such device, library or file, or no permission" },
+    { "4", "the work failed or is not supported here" },
+    { "5", "a deadline passed" },
+    { NULL, NULL },
+};
+const struct option_note option_environment[] = {
+    { "HDP_DEVICES", "devices that `auto` stands for" },
+    { "CUDA_VISIBLE_DEVICES",
+      "which GPUs the process sees, and in which order" },
+    { "CUDA_DEVICE_ORDER", "PCI_BUS_ID or FASTEST_FIRST" },
+    { NULL, NULL },
+};
+
 const struct options option_defaults = {
     .command = COMMAND_DEMO,
     .help_for = COMMAND_COUNT,
@@ -195,6 +215,7 @@ const struct option_row option_rows[] = {
       "print the version" },
     { EVERY, 'h', "help", NULL, OPTION_HELP, 0, 0, 0, NULL, 0,
       "print this text" },
+    { EVERY, 0, "help-man", NULL, OPTION_MAN, 0, 0, 0, NULL, 0, NULL },
     { 0, 0, NULL, NULL, OPTION_FLAG, 0, 0, 0, NULL, 0, NULL },
 };
 

@@ -20,6 +20,7 @@ enum option_kind {
     OPTION_WEIGHTS,
     OPTION_OUT,
     OPTION_HELP,
+    OPTION_MAN,
     OPTION_VERSION
 };
 
@@ -32,14 +33,22 @@ struct option_row {
     size_t offset; /* of the field in struct options */
     int64_t min, max;
     const char *const *choices;
-    int usable; /* choices after that many come in a later version */
-    const char *help;
+    int usable;       /* choices after that many come in a later version */
+    const char *help; /* NULL: in no help text */
 };
 
 struct option_command {
     const char *name, *summary, *text;
 };
 
+/* A name and what it means; lists end with name NULL. */
+struct option_note {
+    const char *name, *text;
+};
+
+extern const struct option_note option_exits[];
+extern const struct option_note option_environment[];
+extern const char option_promise[];           /* what stdout carries */
 extern const struct option_row option_rows[]; /* ends with name NULL */
 extern const struct option_command option_commands[COMMAND_COUNT];
 extern const char *const option_later[];   /* commands of later versions */

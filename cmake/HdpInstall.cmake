@@ -20,6 +20,9 @@ if(TARGET hdp_bench)
     set_target_properties(hdp_bench PROPERTIES
         INSTALL_RPATH "$ORIGIN/${hdp_bin_to_lib}")
     install(TARGETS hdp_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
+    # A cross build cannot run the program that writes it.
+    install(FILES ${PROJECT_BINARY_DIR}/bench/hdp_bench.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 endif()
 
 install(EXPORT hdpTargets NAMESPACE hdp:: DESTINATION ${hdp_package_dir})

@@ -5,6 +5,7 @@ import io
 import os
 import pty
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -240,6 +241,42 @@ text = on_terminal(*TIMED)
 expect_true("\r\x1b[K" in text and "split 1000/1000" in text,
             f"progress on a terminal: {text!r}")
 expect(on_terminal(*TIMED, "--quiet"), "", "progress when quiet")
+
+# ---- the manual page: every option of the table, and roff that is right
+ROOT = os.environ.get("HDP_SOURCE_DIR", os.path.join(HERE, "..", ".."))
+with open(os.path.join(ROOT, "bench", "optiontable.c"),
+          encoding="utf-8") as file:
+    table = re.findall(r"(?:'(.)'|\b0), *\"([a-z_-]+)\",\s*(?:NULL|\"([^\"]+)\")"
+                       r",\s*OPTION_", file.read())
+expect_true(len(table) > 40, f"only {len(table)} options found in the table")
+page = run("--help-man").stdout
+overview = run("--help").stdout
+helps = "".join(run(name, "--help").stdout for name in (
+    "demo", "discover", "calibrate", "split", "run", "reduce"))
+for letter, name, argument in table:
+    if name == "help-man":
+        expect_true(name not in helps, "what only the build needs is hidden")
+        continue
+    entry = (f"\\-{letter}\\fR, \\fB" if letter else "") + \
+        "\\-\\-" + name.replace("-", "\\-") + "\\fR" + \
+        (f" \\fI{argument}\\fR" if argument else "")
+    expect_true(f".TP\n\\fB{entry}\n" in page, f"--{name} on the page: {entry}")
+    expect_true(f"--{name}" in helps, f"--{name} in the help")
+expect(page.count("\n.TP\n\\fB\\-"), len(table) - 1, "options on the page")
+expect(max(map(len, (helps + overview).splitlines())) < 80, True,
+       "width of the help")
+lints = [["mandoc", "-T", "lint", "-W", "error"], ["groff", "-man", "-ww", "-z"]]
+lints = [lint for lint in lints if shutil.which(lint[0])]
+if not lints:
+    print("not linted: neither mandoc nor groff is here")
+for lint in lints:
+    done = subprocess.run(lint, input=page, capture_output=True, text=True)
+    expect((done.returncode, done.stdout + done.stderr), (0, ""),
+           f"{lint[0]} on the page")
+built = os.path.join(os.path.dirname(BENCH), "hdp_bench.1")
+if os.path.exists(built):
+    with open(built, encoding="utf-8") as file:
+        expect(file.read(), page, "the page that the build has written")
 
 # ---- in any locale the same bytes
 for form in ("jsonl", "csv", "md"):
