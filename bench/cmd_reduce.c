@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "exact.h"
+#include "interrupt.h"
 
 struct reduction {
     struct bench *bench;
@@ -232,6 +233,7 @@ int command_reduce(struct bench *bench)
     fprintf(bench->document.text, "# hdp_bench %s reduce\n", hdp_version());
     int code = library_group(bench, NULL);
     library_say_devices(bench);
+    interrupt_watch(bench->group);
     if (!code)
         code = choose(&self);
     if (!code)

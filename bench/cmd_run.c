@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "empty.h"
+#include "interrupt.h"
 #include "lanes.h"
 #include "results.h"
 
@@ -145,8 +146,10 @@ static int run_rules(struct bench *bench, struct workload *workload)
     if (!code)
         code = lanes_run(lanes, &workload->work, bench->options.warmup,
                          bench->options.steps, "run");
-    if (!code)
-        code = show(bench, lanes, workload);
+    if (!code || (interrupt_seen() && lanes->kept > 0)) {
+        int shown = show(bench, lanes, workload);
+        code = code ? code : shown;
+    }
     lanes_close(lanes);
     free(lanes);
     hdp_profile_destroy(profile);
@@ -192,6 +195,7 @@ int command_run(struct bench *bench)
     if (code)
         return code;
     library_say_devices(bench);
+    interrupt_watch(bench->group);
     choose_defaults(bench);
     if ((code = check_threads(bench)))
         return code;

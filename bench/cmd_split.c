@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "change.h"
+#include "interrupt.h"
 #include "table.h"
 
 enum { CALLS = 100 }; /* of one batch; the clock is read around a batch */
@@ -11,14 +12,14 @@ static const double limit_ns = 2000;
 static int time_split(struct bench *bench, const hdp_profile *profile,
                       int32_t rule)
 {
-    int64_t batches = bench->options.batches;
+    int64_t batches = bench->options.batches, kept = 0;
     double *samples = calloc((size_t)batches, sizeof *samples);
     hdp_split_options split;
     struct stats stats;
     int code = samples ? plans_options(bench, profile, rule, &split)
                        : library_no_memory(bench);
 
-    for (int64_t b = -1; !code && b < batches; ++b) { /* -1: warm-up */
+    for (int64_t b = -1; !code && b < batches && !interrupt_seen(); ++b) {
         int64_t start_ns = library_now();
         for (int i = 0; !code && i < CALLS; ++i) {
             hdp_plan *plan = NULL;
@@ -26,11 +27,11 @@ static int time_split(struct bench *bench, const hdp_profile *profile,
                 bench, hdp_split(&plan, profile, bench->options.total, &split));
             hdp_plan_destroy(plan);
         }
-        if (b >= 0)
-            samples[b] = (double)(library_now() - start_ns) / CALLS;
+        if (b >= 0) /* -1: warm-up */
+            samples[kept++] = (double)(library_now() - start_ns) / CALLS;
         notes_progress(&bench->notes, "split", b + 1, batches);
     }
-    if (!code && stats_of(&stats, samples, (size_t)batches)) {
+    if (!code && kept > 0 && stats_of(&stats, samples, (size_t)kept)) {
         json_t *json = json_object();
         json_object_set_new(json, "calls_a_batch", json_integer(CALLS));
         json_object_set_new(json, "median_ns", document_real(stats.median));
@@ -38,12 +39,12 @@ static int time_split(struct bench *bench, const hdp_profile *profile,
         json_object_set_new(json, "min_ns", document_real(stats.min));
         json_object_set_new(json, "limit_ns", document_real(limit_ns));
         json_object_set_new(json, "samples_ns",
-                            document_reals(samples, (int)batches));
+                            document_reals(samples, (int)kept));
         document_set(&bench->document, "split_bench", json);
         fprintf(bench->document.text,
                 "\none split and its release: median %.0f ns, MAD %.0f ns, "
                 "least %.0f ns; %lld batches of %d\n",
-                stats.median, stats.mad, stats.min, (long long)batches, CALLS);
+                stats.median, stats.mad, stats.min, (long long)kept, CALLS);
         if (bench->options.strict && stats.median > limit_ns)
             code = failure_own(&bench->failure, EXIT_CHECK, HDP_OK,
                                "a split takes %.0f ns, the limit is %.0f ns",

@@ -45,6 +45,8 @@ const char *failure_exit_name(int exit_code)
                                          "runtime", "timeout" };
     int count = (int)(sizeof names / sizeof names[0]);
 
+    if (exit_code == EXIT_INTERRUPTED)
+        return "interrupted";
     return exit_code >= 0 && exit_code < count ? names[exit_code] : "runtime";
 }
 
@@ -54,6 +56,15 @@ static void clear(struct failure *failure, int exit_code)
     failure->exit_code = exit_code;
     failure->error.size = sizeof failure->error;
     failure->error.member = failure->error.rank = -1;
+}
+
+int failure_interrupted(struct failure *failure)
+{
+    clear(failure, EXIT_INTERRUPTED);
+    failure->error.status = HDP_OK;
+    snprintf(failure->error.text, sizeof failure->error.text,
+             "interrupted; what was done until then is reported");
+    return failure->exit_code;
 }
 
 int failure_library(struct failure *failure, hdp_status status)

@@ -10,7 +10,8 @@ enum {
     EXIT_USAGE = 2,       /* the command line is wrong */
     EXIT_ENVIRONMENT = 3, /* no such device, library, file, permission */
     EXIT_RUNTIME = 4,     /* the work failed, or is not supported here */
-    EXIT_TIMEOUT = 5
+    EXIT_TIMEOUT = 5,
+    EXIT_INTERRUPTED = 130 /* by SIGINT, as shells count it */
 };
 
 struct failure {
@@ -29,8 +30,11 @@ const char *failure_status_name(hdp_status status);
 /** What `failed`, `usage` ... a document's status says for an exit code. */
 const char *failure_exit_name(int exit_code);
 
-/* All record a failure, unless one is recorded already, and return the exit
- * code recorded, so that `return failure_usage(...)` reads well. */
+/** Replaces what is recorded: whatever failed is the interrupt's doing. */
+int failure_interrupted(struct failure *failure);
+
+/* The others record a failure, unless one is recorded already, and return the
+ * exit code recorded, so that `return failure_usage(...)` reads well. */
 
 /** From this thread's last library error. HDP_OK records nothing. */
 int failure_library(struct failure *failure, hdp_status status);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "interrupt.h"
 
 /* A closed descriptor would be given to the next file that is opened, and
  * messages would end up inside it. */
@@ -38,6 +39,8 @@ static int run_command(struct bench *bench)
 
     if (!code)
         code = commands[bench->options.command](bench);
+    if (interrupt_leave())
+        code = failure_interrupted(&bench->failure);
     library_close(bench);
     return code;
 }
@@ -144,7 +147,8 @@ static int deliver(struct bench *bench, int32_t format)
     if (had_failed)
         say_failure(bench, format);
     document_finish(&bench->document, &bench->failure);
-    if (had_failed == EXIT_OK || had_failed == EXIT_CHECK)
+    if (had_failed == EXIT_OK || had_failed == EXIT_CHECK ||
+        had_failed == EXIT_INTERRUPTED)
         write_files(bench);
     document_end(&bench->document, &bench->failure); /* a file may lack */
     if (!document_write(&bench->document, format, stdout))
@@ -187,8 +191,10 @@ int main(int argc, char **argv)
     }
     put_started(&bench.document);
     put_environment(&bench.document);
-    if (!bench.failure.exit_code && !open_files(&bench))
+    if (!bench.failure.exit_code && !open_files(&bench)) {
+        interrupt_open();
         run_command(&bench);
+    }
     int code = deliver(&bench, format);
     for (int i = 0; i < OPTIONS_OUT_MAX; ++i) /* of a run that failed */
         outfile_drop(&bench.out[i]);

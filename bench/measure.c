@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "interrupt.h"
 #include "table.h"
 
 static int calibrate(struct bench *bench, const struct measure *measure,
@@ -26,6 +27,7 @@ static int calibrate(struct bench *bench, const struct measure *measure,
     options.budget_ns = from->budget_ns ? from->budget_ns : measure->budget_ns;
     if (measure->probe == HDP_PROBE_WORK)
         options.work = &measure->workload->work;
+    interrupt_watch(bench->group);
     notes_progress(&bench->notes, "calibrate", 0, 1);
     int code = library_try(bench, hdp_calibrate(out, bench->group, &options));
     notes_progress(&bench->notes, "calibrate", 1, 1);

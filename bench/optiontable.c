@@ -71,6 +71,7 @@ const struct option_note option_exits[] = {
     { "3", "no such device, library or file, or no permission" },
     { "4", "the work failed or is not supported here" },
     { "5", "a deadline passed" },
+    { "130", "interrupted by SIGINT; what was done until then is reported" },
     { NULL, NULL },
 };
 const struct option_note option_environment[] = {

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -277,6 +278,80 @@ built = os.path.join(os.path.dirname(BENCH), "hdp_bench.1")
 if os.path.exists(built):
     with open(built, encoding="utf-8") as file:
         expect(file.read(), page, "the page that the build has written")
+
+# ---- interrupted: a document all the same, of what was done until then
+HOSTS = ["-d", "host:0/threads=1+host:1/threads=1"]
+LONG = {
+    "run": ["run", *HOSTS, "--work", "gemm", "-N", "512", "--steps", "1000000",
+            "--warmup", "0", "--budget", "50ms"],
+    "reduce": ["reduce", *HOSTS, "-b", "8", "-e", "16M", "-n", "2000"],
+    "split": [*TIMED[:-1], "1000000"],
+    "calibrate": ["calibrate", *HOSTS, "--budget", "10m"],
+}
+
+
+def interrupted(name, words, form, ignored=False):
+    """stdout after a SIGINT that came when phase `name` had made progress."""
+    process = subprocess.Popen(
+        [BENCH, *words, "--progress", "jsonl", "-o", form], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL))
+    for line in process.stderr:
+        told = document(line)
+        if told["phase"] == name and (told["done"] or name == "calibrate"):
+            break
+    process.send_signal(signal.SIGINT)
+    text = process.communicate(timeout=60)[0]
+    expect(process.returncode, 0 if ignored else 130, f"exit code of {name}")
+    return text
+
+
+for name, words in LONG.items():
+    got = document(interrupted(name, words, "json"))
+    expect((got["status"], got["error"]["exit_code"]), ("interrupted", 130),
+           f"status of {name}")
+    expect_true("interrupted" in got["error"]["text"], f"error of {name}")
+    expect(len(got["devices"]), 2, f"devices of {name}")
+    if name == "run":
+        expect_true(0 < got["results"][0]["step_ns"]["n"] < 1000000,
+                    f"rounds until then: {got['results'][0]['step_ns']['n']}")
+        expect(got["check"]["ok"], True, "results until then")
+    elif name == "reduce":
+        expect_true(got["reduce"], "no size until then")
+    elif name == "split":
+        expect_true(0 < len(got["split_bench"]["samples_ns"]) < 1000000,
+                    "batches until then")
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "x.csv")
+    text = interrupted("reduce", [*LONG["reduce"], "--out", path], "jsonl")
+    expect(lines_of(text)[-1]["status"], "interrupted", "last line")
+    with open(path, encoding="utf-8") as file:
+        expect({row["status"] for row in table_of(file.read())},
+               {"interrupted"}, "csv in a file")
+    expect(os.listdir(folder), ["x.csv"], "files after an interrupt")
+    path = os.path.join(folder, "demo")
+    os.mkdir(path)
+    got = document(interrupted("calibrate", ["demo", "--out", path], "json"))
+    expect(got["status"], "interrupted", "the demo")
+    expect(os.listdir(path), [], "files of a demo that was interrupted")
+short = [*LONG["run"][:-5], "20", "--warmup", "0"]
+got = document(interrupted("run", short, "json", ignored=True))
+expect((got["status"], got["results"][0]["step_ns"]["n"]), ("ok", 20),
+       "under nohup")
+
+# ---- a reader that goes away
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "x.json")
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run([BENCH, *SPLIT, "-o", "jsonl", "--out", path],
+                          stdout=theirs, stderr=subprocess.PIPE, text=True)
+    os.close(theirs)
+    expect(done.returncode, 3, "exit code without a reader")
+    expect_true("stdout" in done.stderr, f"stderr: {done.stderr}")
+    with open(path, encoding="utf-8") as file:
+        expect(document(file.read())["plan"], whole["plan"], "the file")
 
 # ---- in any locale the same bytes
 for form in ("jsonl", "csv", "md"):
