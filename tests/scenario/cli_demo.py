@@ -70,6 +70,11 @@ expect_true("equal" in texts and "finish" in texts, f"rules drawn: {texts}")
 if "equal" in texts and "finish" in texts:
     expect_true(texts.index("equal") < texts.index("finish"),
                 "equal stands above finish")
+median = {result["rule"]: result["step_ns"]["median"] / 1e6
+          for result in got["results"]}
+title = f"{median['equal']:.1f} ms becomes {median['finish']:.1f} ms"
+expect_true(any(text.endswith(title) for text in texts),
+            f"the picture's title says what the table does, '{title}': {texts}")
 expect_true("url(#idle)" in picture, "idle time is hatched")
 expect_true("href" not in picture and "@import" not in picture,
             "the picture needs nothing else")
