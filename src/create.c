@@ -111,6 +111,7 @@ static hdp_status create_automatic(hdp_group **out, hdp_context *context,
 {
     struct hdpi_ask ask = { 0 };
     hdp_topology *topology = NULL;
+    const char *notes;
     hdp_status status;
 
     HDPI_TRY(hdpi_topology_new(&topology));
@@ -121,8 +122,9 @@ static hdp_status create_automatic(hdp_group **out, hdp_context *context,
         HDPI_TRY(hdpi_group_make(out, context, topology, options));
         goto out;
     }
-    hdpi_log(&context->log, HDP_LOG_INFO, "auto: no GPU (%s); the host does",
-             topology->notes ? topology->notes : "no reason known");
+    notes = topology->notes ? topology->notes : "no reason known";
+    hdpi_log(&context->log, HDP_LOG_INFO, "auto: no GPU (%.*s); the host does",
+             (int)strcspn(notes, "\n"), notes);
     ask.kind = HDP_HOST;
     ask.margin_bytes = -1;
     HDPI_TRY(create_from_asks(out, context, &ask, 1, options));

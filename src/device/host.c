@@ -136,9 +136,9 @@ static hdp_status host_open(struct hdpi_device *device)
     device->host_memory = 1;
     host->duty.percent = device->row.info.duty_percent;
     hdpi_host_blas_open(&host->blas);
-    hdpi_log(device->log, HDP_LOG_INFO, "host:%d: openblas: %s %s",
+    hdpi_log(device->log, HDP_LOG_INFO, "host:%d: openblas: %s%s%s",
              device->row.info.logical_id, host->blas.about.path,
-             host->blas.about.note);
+             host->blas.about.path[0] ? " " : "", host->blas.about.note);
     return HDP_OK;
 }
 
