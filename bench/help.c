@@ -62,6 +62,25 @@ static void print_notes(FILE *out, const struct option_note *note)
     }
 }
 
+/* What a command's arguments stand for; of no command: all of them. */
+static void print_values(FILE *out, enum command command)
+{
+    const char *heading = "\nvalues:\n";
+
+    for (const struct option_note *note = option_values; note->name; ++note) {
+        const struct option_row *row = option_rows;
+        while (row->name &&
+               !(row->argument && strstr(row->argument, note->name) &&
+                 (command == COMMAND_COUNT || row->commands & 1u << command)))
+            ++row;
+        if (!row->name)
+            continue;
+        fputs(heading, out);
+        heading = "";
+        flow(out, note->text, fprintf(out, "  %s", note->name), HELP_COLUMN);
+    }
+}
+
 static void print_promises(FILE *out)
 {
     fputs("\nexit:\n", out);
@@ -77,6 +96,7 @@ void options_help(FILE *out, enum command command)
                 option_commands[command].name);
         flow(out, option_commands[command].text, 0, 0);
         print_options(out, command);
+        print_values(out, command);
         print_promises(out);
         return;
     }
@@ -91,9 +111,9 @@ void options_help(FILE *out, enum command command)
     fputs("\nnot in this version yet:", out);
     for (int i = 0; option_later[i]; ++i)
         fprintf(out, " %s", option_later[i]);
-    fputs("\n\nhdp_bench COMMAND --help lists a command's options.\n\n"
-          "environment, read by the library once:\n",
-          out);
+    fputs("\n\nhdp_bench COMMAND --help lists a command's options.\n", out);
+    print_values(out, COMMAND_COUNT);
+    fputs("\nenvironment, read by the library once:\n", out);
     print_notes(out, option_environment);
     print_promises(out);
 }

@@ -116,6 +116,7 @@ void options_man(FILE *out)
     for (const struct option_row *row = option_rows; row->name; ++row)
         if (row->help)
             put_option(out, row);
+    put_notes(out, "VALUES", option_values);
     put_notes(out, "\"EXIT STATUS\"", option_exits);
     put_notes(out, "ENVIRONMENT", option_environment);
     fputs(".SH EXAMPLES\n"

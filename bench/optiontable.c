@@ -74,6 +74,16 @@ const struct option_note option_exits[] = {
     { "130", "interrupted by SIGINT; what was done until then is reported" },
     { NULL, NULL },
 };
+const struct option_note option_values[] = {
+    { "SPEC",
+      "devices with their keys, joined by + or ;: host:0-1/threads=1/duty=50, "
+      "sim:0/fixed=500us/item=10us/mem=8GiB/link=12GB, cuda:0, auto; or a "
+      "machine's, simulated: @NAME, @./FILE. A wrong key or name is answered "
+      "with all that there are" },
+    { "TIME", "a number and ns, us, ms, s or m, as 300ms" },
+    { "SIZE", "bytes, or a number and kB, MB, GB, KiB, MiB or GiB, as 4KiB" },
+    { NULL, NULL },
+};
 const struct option_note option_environment[] = {
     { "HDP_DEVICES", "devices that `auto` stands for" },
     { "CUDA_VISIBLE_DEVICES",
@@ -106,7 +116,7 @@ const struct option_row option_rows[] = {
     { EVERY & ~C(DEMO) & ~C(DISCOVER), 'd', "devices", "SPEC", OPTION_SPEC,
       AT(spec), 0, 0, NULL, 0,
       "devices, joined when repeated: cuda:0, host:0-1/threads=1, "
-      "sim:0/item=10us, auto (default)" },
+      "sim:0/item=10us, @desk, auto (default)" },
     { EVERY, 'o', "format", "FORMAT", OPTION_CHOICE, AT(format), 0, 0,
       option_formats, 5,
       "what goes to stdout, also on failure: table (default), json (one "

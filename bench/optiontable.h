@@ -47,6 +47,7 @@ struct option_note {
 };
 
 extern const struct option_note option_exits[];
+extern const struct option_note option_values[]; /* by option_row.argument */
 extern const struct option_note option_environment[];
 extern const char option_promise[];           /* what stdout carries */
 extern const struct option_row option_rows[]; /* ends with name NULL */

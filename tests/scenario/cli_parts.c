@@ -190,7 +190,8 @@ static void every_option_has_help(void **state)
 {
     static const char *const told[] = { "--devices",  "--total",   "--rule",
                                         "--budget",   "--profile", "--out",
-                                        "--progress", "--timeout" };
+                                        "--progress", "--timeout", "\n  SPEC ",
+                                        "\n  TIME ",  "\n  SIZE " };
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
