@@ -215,8 +215,39 @@ static void say_absent(struct bench *bench)
     json_decref(runtime);
 }
 
+/* A plain path is a file's: it has a '/' or ends in .json, and does not begin
+ * as a specification does, which may have '/' inside. */
+static int is_path(const char *machine)
+{
+    static const char *const starts[] = { "@", "sim:", "host:", "cuda:" };
+    size_t length = strlen(machine);
+
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; ++i)
+        if (strncmp(machine, starts[i], strlen(starts[i])) == 0)
+            return 0;
+    return strchr(machine, '/') ||
+           (length > 5 && strcmp(machine + length - 5, ".json") == 0);
+}
+
+/* The library's name of a file: @./FILE or @/FILE. */
+static char *machine_reference(const char *machine)
+{
+    size_t size = strlen(machine) + sizeof "@./";
+    char *text = malloc(size);
+    int anchored = machine[0] == '/' || strncmp(machine, "./", 2) == 0;
+
+    if (text)
+        snprintf(text, size, "%s%s",
+                 !is_path(machine) ? ""
+                 : anchored        ? "@"
+                                   : "@./",
+                 machine);
+    return text;
+}
+
 int command_discover(struct bench *bench)
 {
+    char *machine = NULL;
     hdp_discover_options options;
     hdp_topology *topology = NULL;
     hdp_topology_info info;
@@ -224,7 +255,12 @@ int command_discover(struct bench *bench)
     char *text = NULL;
 
     hdp_options_init(&options, sizeof options);
-    options.machine = bench->options.machine;
+    if (bench->options.machine) {
+        machine = machine_reference(bench->options.machine);
+        if (!machine)
+            return library_no_memory(bench);
+    }
+    options.machine = machine;
     options.mask = bench->options.mask;
     options.order = bench->options.order;
     hdp_options_init(&info, sizeof info);
@@ -245,6 +281,7 @@ int command_discover(struct bench *bench)
         code = save(bench, text);
     json_decref(json);
     free(text);
+    free(machine);
     hdp_topology_destroy(topology);
     return code;
 }

@@ -176,7 +176,10 @@ const struct option_row option_rows[] = {
     { C(DISCOVER), 0, "order", "TEXT", OPTION_TEXT, AT(order), 0, 0, NULL, 0,
       "explain under this CUDA_DEVICE_ORDER" },
     { C(DISCOVER), 0, "machine", "FILE|SPEC", OPTION_FILE, AT(machine), 0, 0,
-      NULL, 0, "a described machine instead of this one" },
+      NULL, 0,
+      "a described machine instead of this one: a file (with a '/' or ending "
+      "in "
+      ".json), @NAME or a device SPEC" },
 
     { MEASURING, 0, "work", "WORK", OPTION_CHOICE, AT(work), 0, 0, works, 5,
       "mlp (default), gemm, copy, mixed or empty" },

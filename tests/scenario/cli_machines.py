@@ -51,6 +51,19 @@ expect([d["name"] for d in got["devices"]], ["NVIDIA GeForce RTX 4090"] * 2,
        "names of twin")
 expect([d["sms"] for d in got["devices"]], [128, 128], "SMs of twin")
 
+# a plain path is a file, also without a folder in it
+desk = ask("discover", "--machine", "@desk")["devices"]
+for path, folder in (("desk.json", FOLDER), ("./desk.json", FOLDER),
+                     ("machines/desk.json", os.path.join(FOLDER, "..")),
+                     ("../machines/desk.json", FOLDER),
+                     (os.path.abspath(os.path.join(FOLDER, "desk.json")), "/")):
+    expect(ask("discover", "--machine", path, cwd=folder)["devices"], desk,
+           f"--machine {path}")
+gone = ask("discover", "--machine", "gone.json", code=3)
+expect_true("gone.json" in gone["error"]["text"], f"gone: {gone['error']}")
+spec = ask("discover", "--machine", "sim:0/item=1us/mem=1GiB+sim:1/item=2us")
+expect(len(spec["devices"]), 2, "a specification with '/' inside")
+
 # ---- what discover has saved is a machine
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "two.json")
