@@ -126,14 +126,14 @@ const struct option_row option_rows[] = {
       ".csv, .md or .txt; demo: the folder" },
 
     { C(SPLIT), 'N', "total", "N", OPTION_INT, AT(total), 0, ANY, NULL, 0,
-      "items of the batch, all devices together" },
+      "items of the batch, all devices together; must be given" },
     { C(RUN), 'N', "total", "N", OPTION_INT, AT(total), 1, ANY, NULL, 0,
-      "items of the batch, all devices together" },
+      "items of the batch, all devices together (default 4096)" },
     { PLANNING, 0, "quantum", "Q|auto", OPTION_QUANTUM, AT(quantum), 1, ANY,
       NULL, 0, "shares are multiples of Q (default 1)" },
     { PLANNING, 0, "rule", "RULE", OPTION_RULE, AT(rules), 0, 0, NULL, 0,
       "finish, proportional, equal, single or manual=3/2; repeat or "
-      "join by commas" },
+      "join by commas (default: split finish, run all but manual)" },
     { PLANNING, 0, "item-bytes", "SIZE", OPTION_SIZE, AT(item_bytes), 0, 0,
       NULL, 0, "device memory an item takes" },
     { PLANNING, 0, "fixed-bytes", "SIZE", OPTION_SIZE, AT(fixed_bytes), 0, 0,
@@ -157,7 +157,8 @@ const struct option_row option_rows[] = {
     { C(REDUCE), 0, "dtype", "TYPE", OPTION_CHOICE, AT(dtype), 0, 0, dtypes, 9,
       "f32 (default), tf32, f16, bf16, f64, i32, i64, u8 or i8" },
     { MEASURING, 0, "probe", "PROBE", OPTION_CHOICE, AT(probe), 0, 0, probes, 6,
-      "gemm, copy, launch, link, work or all" },
+      "gemm (default), work (default of run; see --work), copy or launch; "
+      "link and all in a later version" },
     { MEASURING, 0, "budget", "TIME", OPTION_DURATION, AT(budget_ns), 0, 0,
       NULL, 0, "time for measuring, 300ms by default" },
     { C(DEMO), 0, "budget", "TIME", OPTION_DURATION, AT(budget_ns), 0, 0, NULL,
@@ -182,7 +183,8 @@ const struct option_row option_rows[] = {
       ".json), @NAME or a device SPEC" },
 
     { MEASURING, 0, "work", "WORK", OPTION_CHOICE, AT(work), 0, 0, works, 5,
-      "mlp (default), gemm, copy, mixed or empty" },
+      "what run runs and --probe work measures: mlp (default), gemm, copy, "
+      "mixed or empty" },
     { C(RUN), 0, "steps", "N", OPTION_INT, AT(steps), 1, 1000000, NULL, 0,
       "measured rounds (default 20; empty: 20000 steps)" },
     { C(RUN), 0, "warmup", "N", OPTION_INT, AT(warmup), 0, 1000000, NULL, 0,
