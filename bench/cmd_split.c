@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "change.h"
+#include "compare.h"
 #include "interrupt.h"
 #include "table.h"
 
@@ -135,6 +136,8 @@ int command_split(struct bench *bench)
         code = measure_section(bench, profile);
     if (!code)
         code = show_rules(bench, profile);
+    if (!code && (options->add[0] || options->remove_count))
+        code = compare_members(bench, profile);
     if (!code && options->batches > 0)
         code = time_split(bench, profile, options->rules[0]);
     hdp_profile_destroy(profile);

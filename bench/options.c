@@ -46,21 +46,22 @@ static int refuse_value(const char *option, const char *value,
                          error->text);
 }
 
-static int add_spec(struct options *out, const char *option, const char *value,
+/* Joined to what `spec` holds, of OPTIONS_SPEC_MAX characters. */
+static int add_spec(char *spec, const char *option, const char *value,
                     struct failure *failure)
 {
-    size_t used = strlen(out->spec), length = strlen(value);
+    size_t used = strlen(spec), length = strlen(value);
 
     if (!length)
         return failure_usage(failure, option, 1, "%s '': no device named",
                              option);
-    if (used + length + 2 > sizeof out->spec)
+    if (used + length + 2 > OPTIONS_SPEC_MAX)
         return failure_usage(failure, option, 0,
                              "%s: longer than %d characters", option,
-                             (int)sizeof out->spec - 2);
+                             OPTIONS_SPEC_MAX - 2);
     if (used)
-        out->spec[used++] = '+';
-    memcpy(out->spec + used, value, length + 1);
+        spec[used++] = '+';
+    memcpy(spec + used, value, length + 1);
     return EXIT_OK;
 }
 
@@ -150,6 +151,22 @@ static int add_out(struct options *out, const char *option, const char *value,
     return EXIT_OK;
 }
 
+static int add_remove(struct options *out, const char *option,
+                      const char *value, const struct option_row *row,
+                      struct failure *failure)
+{
+    struct parse_error error;
+    int64_t rank = 0;
+
+    if (!parse_int(value, row->min, row->max, &rank, &error))
+        return refuse_value(option, value, &error, failure);
+    if (out->remove_count == OPTIONS_REMOVE_MAX)
+        return failure_usage(failure, option, 0, "%s: more than %d ranks",
+                             option, OPTIONS_REMOVE_MAX);
+    out->remove[out->remove_count++] = rank;
+    return EXIT_OK;
+}
+
 static int store(struct options *out, const struct option_row *row,
                  const char *option, const char *value, struct failure *failure)
 {
@@ -162,7 +179,9 @@ static int store(struct options *out, const struct option_row *row,
         *(int32_t *)field += 1;
         break;
     case OPTION_SPEC:
-        return add_spec(out, option, value, failure);
+        return add_spec(field, option, value, failure);
+    case OPTION_REMOVE:
+        return add_remove(out, option, value, row, failure);
     case OPTION_RULE:
         return add_rule(out, option, value, failure);
     case OPTION_OUT:

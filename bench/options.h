@@ -9,6 +9,7 @@ enum {
     OPTIONS_RULES_MAX = 8,
     OPTIONS_RATIOS_MAX = 256,
     OPTIONS_OUT_MAX = 8,
+    OPTIONS_REMOVE_MAX = 64,
     OPTIONS_SPEC_MAX = 4096
 };
 
@@ -39,6 +40,9 @@ struct options {
     enum command command;
     enum command help_for; /* of COMMAND_HELP; COMMAND_COUNT: all */
     char spec[OPTIONS_SPEC_MAX];
+    char add[OPTIONS_SPEC_MAX];         /* members to try beside; empty: none */
+    int64_t remove[OPTIONS_REMOVE_MAX]; /* ranks to try without */
+    int remove_count;
     int32_t format, progress, color, quiet, verbose;
     const char *out[OPTIONS_OUT_MAX];
     int out_count;

@@ -16,6 +16,7 @@ enum option_kind {
     OPTION_DURATION,
     OPTION_CHOICE,
     OPTION_SPEC,
+    OPTION_REMOVE,
     OPTION_RULE,
     OPTION_WEIGHTS,
     OPTION_OUT,

@@ -105,6 +105,7 @@ static void check_counts(const struct options *options)
         { "stepfactor", options->factor, 2, 1024 },
         { "iters", options->iterations, 1, 1000000 },
         { "rules", options->rule_count, 0, OPTIONS_RULES_MAX },
+        { "remove", options->remove_count, 0, OPTIONS_REMOVE_MAX },
         { "out", options->out_count, 0, OPTIONS_OUT_MAX },
     };
 
@@ -126,6 +127,8 @@ static void check_options(const struct options *options,
                    "rule %d", (int)options->rules[i]);
     FUZZ_CHECK(memchr(options->spec, '\0', sizeof options->spec),
                "the specification does not end");
+    FUZZ_CHECK(memchr(options->add, '\0', sizeof options->add),
+               "the specification to add does not end");
     for (int i = 0; i < options->out_count; i++)
         check_points(words, options->out[i]);
     check_points(words, options->profile);

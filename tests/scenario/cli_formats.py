@@ -66,6 +66,10 @@ for form in ("csv", "md"):
     golden("discover", form, "discover", "--machine", "@desk", "--mask", "1,x")
 golden("calibrate", "csv", "calibrate", "-d", ISSUE)
 golden("run", "csv", *RUN)
+for form in ("table", "jsonl", "md"):
+    golden("what_if", form, "split", "-d", "@desk", "-N", "256",
+           "--reduce-bytes", "400000000", "--add", "sim:0/item=2ms/link=6GB",
+           "--remove", "2")
 
 # ---- jsonl: a line a row, and the document can be put together again
 whole = ask(*SPLIT)
