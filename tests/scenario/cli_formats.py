@@ -225,25 +225,25 @@ def on_terminal(*words):
     return text.decode()
 
 
-TIMED = ["split", "-d", ISSUE, "-N", "256", "--bench", "1000"]
+TIMED = ["split", "-d", ISSUE, "-N", "256", "--bench", "200"]
 for words in ([], ["--progress", "auto"], ["--progress", "never"]):
     expect(run(*TIMED, *words).stderr, "", f"stderr of a pipe with {words}")
 told = run(*TIMED, "--progress", "always", "-o", "json")
 expect(document(told.stdout)["status"], "ok", "stdout beside progress")
 expect_true("calibrate 1/1" in told.stderr and
-            told.stderr.endswith("split 1000/1000\n"),
+            told.stderr.endswith("split 200/200\n"),
             f"progress always: {told.stderr}")
 told = lines_of(run(*TIMED, "--progress", "jsonl").stderr)
 expect({line["type"] for line in told}, {"progress"}, "types of progress")
 steps = [line for line in told if line["phase"] == "split"]
 expect((steps[0]["done"], steps[0]["eta_ns"]), (0, None), "nothing done yet")
-expect((steps[-1]["done"], steps[-1]["eta_ns"]), (1000, 0), "all done")
+expect((steps[-1]["done"], steps[-1]["eta_ns"]), (200, 0), "all done")
 for line in steps[1:]:
     done, elapsed = line["done"], line["elapsed_ns"]
-    expect(line["eta_ns"], int(elapsed * float(1000 - done) / done),
-           f"time left after {done} of 1000 in {elapsed} ns")
+    expect(line["eta_ns"], int(elapsed * float(200 - done) / done),
+           f"time left after {done} of 200 in {elapsed} ns")
 text = on_terminal(*TIMED)
-expect_true("\r\x1b[K" in text and "split 1000/1000" in text,
+expect_true("\r\x1b[K" in text and "split 200/200" in text,
             f"progress on a terminal: {text!r}")
 expect(on_terminal(*TIMED, "--quiet"), "", "progress when quiet")
 
