@@ -25,6 +25,15 @@ def demo_rows(result):
                f"{row['efficiency']:.3f} |")
 
 
+def empty_rows():
+    for members in (1, 2, 4, 8):
+        kept = HERE / f"empty-host-{members}.json"
+        empty = json.loads(kept.read_text())["empty"]
+        yield (f"| {members} | {empty['step_ns'] / 1e3:.2f} µs | "
+               f"{empty['bare_ns'] / 1e3:.2f} µs ({empty['bare_loop']}) | "
+               f"+ {empty['over_ns'] / 1e3:.2f} µs, {empty['ratio']:.2f} × |")
+
+
 def table():
     result = json.loads((HERE / "demo-host.json").read_text())
     slowed = [device["slowdown"] for device in result["devices"]
@@ -42,9 +51,16 @@ def table():
         "|---|---|---|---|---|---|",
         *demo_rows(result),
         "",
+        "A step without work, against a bare hand-off loop of the same threads "
+        "in the same run (`hdp_bench run --work empty`):",
+        "",
+        "| host members | step | bare loop | over it |",
+        "|---|---|---|---|",
+        *empty_rows(),
+        "",
         "Measured on two cores of a virtual machine without a GPU "
         f"({result['devices'][0]['name']}); every sample is in "
-        "[`bench/results/demo-host.json`](bench/results/demo-host.json). "
+        "[`bench/results`](bench/results). "
         "No GPU has been measured yet.",
         END,
     ])
