@@ -1,85 +1,14 @@
 /* Machines by reference: a shipped one by its name or a file by its path, and
  * its devices as simulated ones, which is what can be done with a machine that
  * is elsewhere. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "base/mem.h"
 #include "base/text.h"
 #include "internal.h"
 #include "json/json.h"
-
-/* ---- files --------------------------------------------------------------- */
-
-static hdp_status fail_file(const char *path, const char *what, int error)
-{
-    char room[128];
-
-    hdpi_fail(HDP_ERR_SYSTEM, "%s: %s: %s", path, what,
-              strerror_r(error, room, sizeof room));
-    hdpi_error()->vendor = HDPI_VENDOR_SYSTEM;
-    hdpi_error()->vendor_code = error;
-    return HDP_ERR_SYSTEM;
-}
-
-/* Opening must not wait for the other end of a pipe; none is read. */
-static hdp_status open_regular(int *out, size_t *out_bytes, const char *path)
-{
-    struct stat there;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-
-    *out = fd;
-    if (fd < 0 && errno == ENOENT)
-        return hdpi_fail(HDP_ERR_NOT_FOUND, "%s: no such file", path);
-    if (fd < 0)
-        return fail_file(path, "opening", errno);
-    if (fstat(fd, &there) != 0)
-        return fail_file(path, "looking at it", errno);
-    if (!S_ISREG(there.st_mode))
-        return hdpi_fail(HDP_ERR_SYSTEM, "%s: not a regular file", path);
-    if (there.st_size > HDPI_JSON_BYTES_MAX)
-        return hdpi_fail(HDP_ERR_ARGUMENT,
-                         "%s: %lld bytes; a machine has %d at most", path,
-                         (long long)there.st_size, (int)HDPI_JSON_BYTES_MAX);
-    *out_bytes = (size_t)there.st_size;
-    return HDP_OK;
-}
-
-/* As many bytes as there were when it was opened, or fewer. */
-static hdp_status read_file(char **out, size_t *length, const char *path)
-{
-    hdp_status status;
-    char *text = NULL;
-    size_t bytes = 0, used = 0;
-    int fd;
-
-    HDPI_TRY(open_regular(&fd, &bytes, path));
-    text = hdpi_alloc(bytes + 1, 1, "a machine file");
-    if (!text)
-        HDPI_TRY(HDP_ERR_MEMORY);
-    while (used < bytes) {
-        ssize_t got = read(fd, text + used, bytes - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            HDPI_TRY(fail_file(path, "reading", errno));
-        if (got == 0)
-            break;
-        used += (size_t)got;
-    }
-    *out = text;
-    *length = used;
-    text = NULL;
-out:
-    free(text);
-    if (fd >= 0)
-        (void)close(fd);
-    return status;
-}
+#include "textfile.h"
 
 /* ---- finding ------------------------------------------------------------- */
 
@@ -87,13 +16,11 @@ out:
 static hdp_status read_text(struct hdpi_machine **out, const char *name,
                             const char *text, size_t length)
 {
-    char words[sizeof((hdp_error *)NULL)->text];
     hdp_status status = hdpi_machine_read_json(out, text, length);
 
-    if (status != HDP_ERR_ARGUMENT)
-        return status;
-    (void)hdpi_text_copy(words, sizeof words, hdpi_error()->text);
-    return hdpi_fail(status, "%s: %s", name, words);
+    if (status == HDP_ERR_ARGUMENT)
+        hdpi_error_behind(name);
+    return status;
 }
 
 static hdp_status find_file(struct hdpi_machine **out, const char *path)
@@ -102,7 +29,7 @@ static hdp_status find_file(struct hdpi_machine **out, const char *path)
     size_t length = 0;
     hdp_status status;
 
-    HDPI_TRY(read_file(&text, &length, path));
+    HDPI_TRY(hdpi_textfile_read(&text, &length, path));
     HDPI_TRY(read_text(out, path, text, length));
     if (!(*out)->name[0])
         (void)hdpi_text_copy((*out)->name, sizeof(*out)->name, path);

@@ -1,18 +1,14 @@
 /* The public door of profiles, and their files. */
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "core/profile.h"
 #include "internal.h"
 #include "json/json.h"
+#include "textfile.h"
 
 /* ---- from models --------------------------------------------------------- */
 
@@ -313,47 +309,11 @@ hdp_status hdp_profile_from_json(hdp_profile **out, const char *text,
 
 /* ---- files --------------------------------------------------------------- */
 
-/* Opens beside the standard three, which may be closed: what others print must
- * not land in a profile. */
-static int open_file(const char *path, int flags)
+static hdp_status check_path(const char *path)
 {
-    int fd = open(path, flags | O_CLOEXEC, 0644);
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int error = errno;
-    (void)close(fd);
-    errno = error;
-    return moved;
-}
-
-static hdp_status read_all(char **out, size_t *length, int fd, const char *path)
-{
-    hdp_status status = HDP_OK;
-    char *text = NULL;
-    size_t capacity = 0, used = 0;
-
-    for (;;) {
-        HDPI_TRY(hdpi_grow(&text, &capacity, used + 4096, 1, "a profile file"));
-        ssize_t got = read(fd, text + used, capacity - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            HDPI_TRY(hdpi_fail_system(errno, "%s: reading", path));
-        if (got == 0)
-            break;
-        used += (size_t)got;
-        if (used > HDPI_JSON_BYTES_MAX)
-            HDPI_TRY(hdpi_fail(HDP_ERR_ARGUMENT,
-                               "%s: larger than %d bytes, no profile", path,
-                               (int)HDPI_JSON_BYTES_MAX));
-    }
-    *out = text;
-    *length = used;
-    text = NULL;
-out:
-    free(text);
-    return status;
+    if (path && path[0])
+        return HDP_OK;
+    return hdpi_fail(HDP_ERR_ARGUMENT, "path is %s", path ? "empty" : "NULL");
 }
 
 hdp_status hdp_profile_load(hdp_profile **out, const char *path)
@@ -361,79 +321,17 @@ hdp_status hdp_profile_load(hdp_profile **out, const char *path)
     hdp_status status = HDP_OK;
     char *text = NULL;
     size_t length = 0;
-    int fd = -1;
 
     if (!out)
         return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
     *out = NULL;
-    if (!path || !path[0])
-        return hdpi_fail(HDP_ERR_ARGUMENT, "path is %s",
-                         path ? "empty" : "NULL");
-    fd = open_file(path, O_RDONLY);
-    if (fd < 0 && errno == ENOENT)
-        HDPI_TRY(hdpi_fail(HDP_ERR_NOT_FOUND, "%s: no such file", path));
-    if (fd < 0)
-        HDPI_TRY(hdpi_fail_system(errno, "%s: opening", path));
-    HDPI_TRY(read_all(&text, &length, fd, path));
-    HDPI_TRY(hdpi_profile_read_json(out, text, length));
+    HDPI_TRY(check_path(path));
+    HDPI_TRY(hdpi_textfile_read(&text, &length, path));
+    status = hdpi_profile_read_json(out, text, length);
+    if (status == HDP_ERR_ARGUMENT)
+        hdpi_error_behind(path);
 out:
     free(text);
-    if (fd >= 0)
-        (void)close(fd);
-    return status;
-}
-
-static hdp_status write_all(int fd, const char *text, size_t length,
-                            const char *path)
-{
-    while (length > 0) {
-        ssize_t put = write(fd, text, length);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return hdpi_fail_system(errno, "%s: writing", path);
-        text += put;
-        length -= (size_t)put;
-    }
-    return HDP_OK;
-}
-
-/* A new file beside the old one takes its place in one step; what is there but
- * no file (a terminal, a pipe) is written to. */
-static hdp_status replace_file(const char *path, const char *text,
-                               size_t length)
-{
-    hdp_status status = HDP_OK;
-    struct stat there;
-    size_t room = strlen(path) + 64;
-    char *beside = NULL;
-    int fd = -1, made = 0;
-
-    int special = stat(path, &there) == 0 && !S_ISREG(there.st_mode);
-    beside = hdpi_alloc(room, 1, "a file name");
-    if (!beside)
-        return HDP_ERR_MEMORY;
-    (void)snprintf(beside, room, "%s.%ld-%llx.new", path, (long)getpid(),
-                   (unsigned long long)hdpi_clock_ns() ^ (uintptr_t)&there);
-    if (special)
-        fd = open_file(path, O_WRONLY);
-    else
-        fd = open_file(beside, O_WRONLY | O_CREAT | O_EXCL);
-    if (fd < 0)
-        HDPI_TRY(hdpi_fail_system(errno, "%s: opening for writing", path));
-    made = !special;
-    HDPI_TRY(write_all(fd, text, length, path));
-    if (made && fsync(fd) != 0)
-        HDPI_TRY(hdpi_fail_system(errno, "%s: writing", path));
-    if (made && rename(beside, path) != 0)
-        HDPI_TRY(hdpi_fail_system(errno, "%s: replacing", path));
-    made = 0;
-out:
-    if (fd >= 0)
-        (void)close(fd);
-    if (made)
-        (void)unlink(beside);
-    free(beside);
     return status;
 }
 
@@ -443,11 +341,9 @@ hdp_status hdp_profile_save(const hdp_profile *profile, const char *path)
     char *text = NULL;
 
     HDPI_TRY(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
-    if (!path || !path[0])
-        HDPI_TRY(
-            hdpi_fail(HDP_ERR_ARGUMENT, "path is %s", path ? "empty" : "NULL"));
+    HDPI_TRY(check_path(path));
     HDPI_TRY(hdpi_profile_write_json(&text, profile));
-    HDPI_TRY(replace_file(path, text, strlen(text)));
+    HDPI_TRY(hdpi_textfile_replace(path, text, strlen(text)));
 out:
     free(text);
     return status;

@@ -446,7 +446,7 @@ static void test_bad_files(void **state)
     load_fails(below, HDP_ERR_NOT_FOUND, "no such file");
     assert_int_equal(hdp_profile_save(profile, below), HDP_ERR_SYSTEM);
     assert_non_null(strstr(hdp_last_error(), "No such file"));
-    load_fails(folder, HDP_ERR_SYSTEM, "directory");
+    load_fails(folder, HDP_ERR_SYSTEM, "not a regular file");
     load_fails("", HDP_ERR_ARGUMENT, "empty");
     load_fails(NULL, HDP_ERR_ARGUMENT, "NULL");
     write_text("");
