@@ -1,0 +1,50 @@
+/* How much longer one rank takes than its curve says, learned from steps.
+ *
+ * A scalar Kalman filter on ln(time / curve) whose gain never falls below 0.1:
+ * a moving average that starts fast. Two outliers in a row on the same side
+ * that agree are a change, one is a hiccup. Plain data, pure arithmetic. */
+#ifndef HDPI_LEVEL_H
+#define HDPI_LEVEL_H
+#include <stdint.h>
+
+/* What a sample was. */
+enum {
+    HDPI_SAMPLE_TAKEN = 0,
+    HDPI_SAMPLE_HELD = 1,   /* an outlier: not believed yet */
+    HDPI_SAMPLE_CHANGED = 2 /* the second one: the level starts anew */
+};
+
+struct hdpi_level {
+    double log;      /* ln of the factor on the curve; 0: as the curve says */
+    double variance; /* of log */
+    double noise;    /* variance of one sample, learned */
+    double held;     /* the outlier waiting for a second; see holding */
+    int32_t holding; /* 1: held is one */
+    int32_t count;   /* samples since the start or the last change */
+};
+
+/**
+ * A level as calibration leaves it: two steps' worth of belief.
+ * @param spread  Relative scatter of the calibration's samples, 0 or more;
+ *                2 % at least is assumed.
+ */
+void hdpi_level_start(struct hdpi_level *level, double spread);
+
+/** Takes a sample in, ln(time / curve): finite. HDPI_SAMPLE_*. An outlier is
+ *  further off than 5 standard deviations + 2 %. */
+int32_t hdpi_level_sample(struct hdpi_level *level, double log);
+
+/** The share went from `before` to `after` items (both above 0): as far as the
+ *  curve may be wrong between them, the level is less certain. */
+void hdpi_level_moved(struct hdpi_level *level, int64_t before, int64_t after);
+
+/** Moves it without losing certainty: all ranks turned out to take longer by
+ *  one factor, since the caller's items are not the calibration's. */
+void hdpi_level_shift(struct hdpi_level *level, double log);
+
+/** exp(log): what the curve is to be multiplied by. */
+double hdpi_level_factor(const struct hdpi_level *level);
+
+/** Relative standard error of the factor. */
+double hdpi_level_error(const struct hdpi_level *level);
+#endif
