@@ -55,6 +55,12 @@ static int add_spec(char *spec, const char *option, const char *value,
     if (!length)
         return failure_usage(failure, option, 1, "%s '': no device named",
                              option);
+    if (used && (spec[0] == '@' || value[0] == '@'))
+        return failure_usage(failure, option, 0,
+                             "%s '%.64s' beside '%.64s': a machine stands "
+                             "alone; split --add SPEC joins devices to it, "
+                             "--add @NAME a machine to devices",
+                             option, value, spec);
     if (used + length + 2 > OPTIONS_SPEC_MAX)
         return failure_usage(failure, option, 0,
                              "%s: longer than %d characters", option,

@@ -345,6 +345,9 @@ static hdp_status read_machine(struct parser *self, size_t start, size_t end)
         int good = file ? (unsigned char)c >= ' ' && c != 0x7f
                         : is_letter(c) || (c >= '0' && c <= '9') || c == '-' ||
                               c == '_' || c == '.';
+        if (!good && (c == '+' || c == ';'))
+            return hdpi_spec_refuse(text, start, i,
+                                    "stands alone, without other items");
         if (!good)
             return hdpi_spec_refuse(text, i, i + 1,
                                     file ? "no character of a file's name"
