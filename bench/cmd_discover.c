@@ -1,9 +1,9 @@
 /* discover: the devices, every identity they have, and how the mask is read. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "record.h"
 #include "table.h"
 
 /* The library's names of verdicts, and what each says to people. */
@@ -162,46 +162,6 @@ static void show_mask(struct bench *bench, const json_t *visibility)
     document_set(&bench->document, "visibility", json);
 }
 
-/* A machine file of which only the topology is known yet; its profiles are
- * what calibrate saves. */
-static int save(struct bench *bench, const char *topology)
-{
-    const char *path = bench->options.save;
-
-    if (!path)
-        return EXIT_OK;
-    FILE *out = fopen(path, "we");
-    int written =
-        out && fprintf(out,
-                       "{\"schema\":\"hdp.machine\",\"schema_version\":1,"
-                       "\"text\":\"recorded by hdp_bench %s\",\n"
-                       "\"topology\":%s,\n\"profiles\":[],\"faults\":[]}\n",
-                       hdp_version(), topology) >= 0;
-    if (out && fclose(out) != 0)
-        written = 0;
-    if (!written)
-        return failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
-                           "%.128s: %s", path, strerror(errno));
-    return EXIT_OK;
-}
-
-/* The noun's own text: what is saved, and where the mask is explained. */
-static int read_topology(struct bench *bench, const hdp_topology *topology,
-                         char **out_text, json_t **out_json)
-{
-    size_t needed = 0;
-
-    hdp_topology_to_json(topology, NULL, 0, &needed);
-    *out_text = malloc(needed + 1);
-    if (!*out_text)
-        return library_no_memory(bench);
-    int code = library_try(
-        bench, hdp_topology_to_json(topology, *out_text, needed + 1, &needed));
-    if (!code)
-        *out_json = json_loads(*out_text, 0, NULL);
-    return !code && !*out_json ? library_no_memory(bench) : code;
-}
-
 /* Why there is no GPU, in the driver's own words. */
 static void say_absent(struct bench *bench)
 {
@@ -272,13 +232,15 @@ int command_discover(struct bench *bench)
     if (!code)
         code = show_devices(bench, topology, info.device_count);
     if (!code)
-        code = read_topology(bench, topology, &text, &json);
+        code = record_topology(bench, topology, &text);
+    if (!code && !(json = json_loads(text, 0, NULL)))
+        code = library_no_memory(bench);
     if (!code)
         show_mask(bench, json_object_get(json, "visibility"));
     if (!code && !options.machine)
         say_absent(bench);
     if (!code)
-        code = save(bench, text);
+        code = record_machine(bench, text, NULL);
     json_decref(json);
     free(text);
     free(machine);

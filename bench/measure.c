@@ -4,6 +4,7 @@
 
 #include "bench.h"
 #include "interrupt.h"
+#include "record.h"
 #include "table.h"
 
 static int calibrate(struct bench *bench, const struct measure *measure,
@@ -56,9 +57,7 @@ int measure_profile(struct bench *bench, const struct measure *measure,
     int code = bench->options.profile ? load(bench, out)
                                       : calibrate(bench, measure, out);
 
-    if (!code && bench->options.save)
-        code = library_try(bench, hdp_profile_save(*out, bench->options.save));
-    return code;
+    return code ? code : record_profile(bench, *out);
 }
 
 int measure_by_options(struct bench *bench, hdp_profile **out)

@@ -170,12 +170,14 @@ const struct option_row option_rows[] = {
     { PLANNING | C(CALIBRATE), 0, "profile", "FILE", OPTION_FILE, AT(profile),
       0, 0, NULL, 0, "use this saved profile instead of measuring" },
     { MEASURING, 0, "save", "FILE", OPTION_FILE, AT(save), 0, 0, NULL, 0,
-      "write the profile there" },
+      "record the devices and this profile there, for --profile FILE and "
+      "-d @./FILE" },
     { C(CALIBRATE), 0, "check", "FILE", OPTION_FILE, AT(compare), 0, 0, NULL, 0,
       "compare with this saved profile; exit 1 when a ratio moved "
       "by more than 5 %" },
     { C(DISCOVER), 0, "save", "FILE", OPTION_FILE, AT(save), 0, 0, NULL, 0,
-      "write the machine there" },
+      "record the devices there, for --machine; their speed is what "
+      "calibrate --save adds" },
     { C(DISCOVER), 0, "mask", "TEXT", OPTION_TEXT, AT(mask), 0, 0, NULL, 0,
       "explain this CUDA_VISIBLE_DEVICES instead of the real one" },
     { C(DISCOVER), 0, "order", "TEXT", OPTION_TEXT, AT(order), 0, 0, NULL, 0,

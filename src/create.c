@@ -7,22 +7,15 @@
 #include "core/spec.h"
 #include "internal.h"
 
-/* The rows that the asks name, in their order. Neighbours of one kind are
- * asked for together: host members share the cores out among themselves. */
+/* The rows that the asks name, in their order. */
 static hdp_status find_devices(hdp_topology **out, hdp_context *context,
                                const struct hdpi_ask *asks, int32_t count)
 {
     hdp_topology *topology = NULL;
     hdp_status status;
-    int32_t i, end;
 
     HDPI_TRY(hdpi_topology_new(&topology));
-    for (i = 0; i < count; i = end) {
-        for (end = i + 1; end < count && asks[end].kind == asks[i].kind; ++end)
-            continue;
-        HDPI_TRY(hdpi_device_adapter(asks[i].kind)
-                     ->enumerate(topology, &asks[i], end - i, &context->log));
-    }
+    HDPI_TRY(hdpi_discover_asked(topology, asks, count, &context->log));
     if (topology->info.device_count == 0) {
         status = hdpi_fail(HDP_ERR_NOT_FOUND, "no device");
         goto out;

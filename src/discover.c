@@ -21,17 +21,27 @@ static hdp_status look_around(hdp_topology *topology,
     return HDP_OK;
 }
 
+/* Neighbours of one kind are asked for together: host members share the cores
+ * out among themselves. */
+hdp_status hdpi_discover_asked(hdp_topology *topology,
+                               const struct hdpi_ask *asks, int32_t count,
+                               const struct hdpi_log *log)
+{
+    for (int32_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && asks[end].kind == asks[i].kind; ++end)
+            continue;
+        HDPI_RETURN_IF(hdpi_device_adapter(asks[i].kind)
+                           ->enumerate(topology, &asks[i], end - i, log));
+    }
+    return HDP_OK;
+}
+
 static hdp_status look_at(hdp_topology *topology, const struct hdpi_spec *spec,
                           const struct hdpi_log *log)
 {
     if (spec->machine[0])
         return hdpi_machine_list(topology, spec->machine);
-    for (int32_t i = 0; i < spec->count; i++) {
-        const struct hdpi_device_ops *adapter =
-            hdpi_device_adapter(spec->asks[i].kind);
-        HDPI_RETURN_IF(adapter->enumerate(topology, &spec->asks[i], 1, log));
-    }
-    return HDP_OK;
+    return hdpi_discover_asked(topology, spec->asks, spec->count, log);
 }
 
 /* Hosts first, then by logical id; parts of one GPU as they were asked for. */

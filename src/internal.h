@@ -346,6 +346,13 @@ hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
                                 const hdp_buffers *buffers, int32_t count,
                                 int32_t kind, int32_t root_rank);
 
+/* ---- discover.c: what is there -------------------------------------------- */
+
+/** Appends what the asks name, in their order; errors of the adapters. */
+hdp_status hdpi_discover_asked(hdp_topology *topology,
+                               const struct hdpi_ask *asks, int32_t count,
+                               const struct hdpi_log *log);
+
 /* ---- machine.c: described machines ---------------------------------------- */
 
 /* A machine that comes with the library, as the text of its file. */
@@ -366,6 +373,7 @@ hdp_status hdpi_machine_find(struct hdpi_machine **out, const char *reference);
  *  simulated devices, hosts as what they are. */
 hdp_status hdpi_machine_list(hdp_topology *topology, const char *reference);
 /** The same for a group: the GPUs alone, of a machine without any its hosts,
- *  simulated too. HDP_ERR_NOT_FOUND for a device whose speed nobody knows. */
+ *  simulated too. One whose speed nobody knows can be planned for with a
+ *  profile, but neither probed nor used. */
 hdp_status hdpi_machine_members(hdp_topology *topology, const char *reference);
 #endif

@@ -146,7 +146,8 @@ static void simulate(struct hdpi_device_row *row,
     char key[HDPI_KEY_MAX];
 
     *info = from->info;
-    if (from->info.kind == HDP_HOST) {
+    if (from->info.kind == HDP_HOST && from->info.duty_percent == 100) {
+        /* its own key, and of no other kind: profiles of it must fit */
         hdpi_device_key(key, sizeof key, &from->info);
         (void)hdpi_text_copy(info->uuid, sizeof info->uuid, key);
     } else if (!info->uuid[0]) {
@@ -262,28 +263,6 @@ static hdp_status take_devices(hdp_topology *topology,
     return take_links(topology, machine, picks, count);
 }
 
-/* A member needs figures; one that was simulated when it was recorded is its
- * own. */
-static hdp_status check_figures(const struct hdpi_machine *machine,
-                                const struct pick *picks, int32_t count)
-{
-    struct hdpi_figures figures;
-
-    for (int32_t i = 0; i < count; ++i) {
-        const struct hdpi_device_row *from = row_of(machine, picks[i].device);
-        if (from->info.kind != HDP_SIM &&
-            !hdpi_model_find(&figures, &machine->models[picks[i].device], -1,
-                             0))
-            return hdpi_fail(HDP_ERR_NOT_FOUND,
-                             "machine \"%s\" has no profile of devices[%d] "
-                             "(%s): what hdp_bench calibrate --save wrote "
-                             "belongs into its \"profiles\"",
-                             machine->name, (int)picks[i].device,
-                             from->info.name);
-    }
-    return HDP_OK;
-}
-
 static hdp_status append(hdp_topology *topology, const char *reference,
                          int members)
 {
@@ -301,8 +280,6 @@ static hdp_status append(hdp_topology *topology, const char *reference,
     count = pick_devices(picks, machine->topology, !members);
     if (members && count == 0) /* a machine without GPUs */
         count = pick_devices(picks, machine->topology, 1);
-    if (members)
-        HDPI_TRY(check_figures(machine, picks, count));
     HDPI_TRY(take_devices(topology, machine, picks, count, members));
     if (machine->text[0])
         HDPI_TRY(hdpi_topology_note(topology, machine->name, machine->text));

@@ -233,6 +233,17 @@ int hdpi_model_find(struct hdpi_figures *out, const struct hdpi_model *model,
     return best > 0;
 }
 
+const char *hdpi_model_unknown(const struct hdpi_model *model)
+{
+    const struct hdpi_machine *machine = model->machine;
+    struct hdpi_figures figures;
+
+    if (machine->topology->devices[model->device].info.kind == HDP_SIM ||
+        hdpi_model_find(&figures, model, -1, 0))
+        return NULL;
+    return machine->name;
+}
+
 double hdpi_figures_ns(const struct hdpi_figures *figures, int64_t items)
 {
     return hdpi_profile_time(figures->rank, items);

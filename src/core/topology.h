@@ -64,7 +64,7 @@ struct hdpi_ask {
 };
 
 /* How fast a device of a machine file is (core/machine.h). A simulated device
- * asks the four functions below and knows nothing of files and profiles. */
+ * asks the functions below and knows nothing of files and profiles. */
 struct hdpi_model;
 struct hdpi_rank_profile;
 
@@ -81,6 +81,10 @@ struct hdpi_figures {
  *  dtype that anyone could know, is -1 and 0: the file's first profile. */
 int hdpi_model_find(struct hdpi_figures *out, const struct hdpi_model *model,
                     int32_t probe, int32_t dtype);
+/** NULL, or why nobody can say how long its work takes: the name of a machine
+ *  that has no profile of it. A device that was itself simulated when its
+ *  machine was recorded says so in its keys. */
+const char *hdpi_model_unknown(const struct hdpi_model *model);
 /** Time in ns of exactly so many items, dips included: what a probe takes. */
 double hdpi_figures_raw_ns(const struct hdpi_figures *figures, int64_t items);
 /** The same made monotone by padding up: what a launch takes. */

@@ -222,6 +222,21 @@ static double launch_ns(const struct sim *sim, int64_t items)
     return ask->fixed_ns + ask->item_ns * (double)items;
 }
 
+/* A machine may be recorded before anything on it was measured. */
+static hdp_status check_known(const struct hdpi_device *device)
+{
+    const struct hdpi_model *model = device->row.model;
+    const char *machine = model ? hdpi_model_unknown(model) : NULL;
+
+    if (!machine)
+        return HDP_OK;
+    return hdpi_fail_member(
+        HDP_ERR_NOT_FOUND, device->member, device->rank,
+        "machine \"%s\" does not say how fast sim:%d (%s) is: record it again "
+        "with hdp_bench calibrate --save, or plan with a profile of it",
+        machine, device->row.info.logical_id, device->row.info.name);
+}
+
 /* ---- member -------------------------------------------------------------- */
 
 static hdp_status sim_open(struct hdpi_device *device)
@@ -288,6 +303,7 @@ static hdp_status sim_launch(struct hdpi_device *device, hdp_work_fn fn,
     struct sim *sim = sim_from(device);
 
     *out_code = 0;
+    HDPI_RETURN_IF(check_known(device));
     HDPI_RETURN_IF(count_call(sim, HDPI_HOOK_LAUNCH));
     *out_code = fn(shard, user);
     if (shard->items > 0)
@@ -389,6 +405,7 @@ static hdp_status sim_probe_open(struct hdpi_device *device,
     int32_t dtype = computed_dtype(device, probe->dtype);
 
     sim->probe_open = sim->probe_modelled = 0;
+    HDPI_RETURN_IF(check_known(device));
     if (probe->kind != HDP_PROBE_GEMM && probe->kind != HDP_PROBE_COPY &&
         probe->kind != HDP_PROBE_LAUNCH)
         return hdpi_fail_member(HDP_ERR_UNSUPPORTED, device->member,

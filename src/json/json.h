@@ -26,6 +26,7 @@ hdp_status hdpi_report_write_json(char **out, const hdp_report *report);
  *  from anyone is safe. */
 hdp_status hdpi_topology_read_json(hdp_topology **out, const char *text,
                                    size_t length);
+/** Of a machine's text its first profile. */
 hdp_status hdpi_profile_read_json(hdp_profile **out, const char *text,
                                   size_t length);
 hdp_status hdpi_plan_read_json(hdp_plan **out, const char *text, size_t length);

@@ -2,11 +2,13 @@
  * others where it says something, and made anew on the way in. */
 #include <float.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/mem.h"
 #include "json/reader.h"
 #include "json/writer.h"
 
 static const char schema[] = "hdp.profile";
+static const char machine_schema[] = "hdp.machine";
 
 /* What hdpi_profile_is_valid() takes for a time. */
 static const double longest_ns = 1e18, shortest_ns = 1e-9;
@@ -288,6 +290,24 @@ out:
     return status;
 }
 
+/* A machine's first profile, which is that of its own work. */
+static hdp_status read_first(hdp_profile **out, const struct hdpi_json_at *root)
+{
+    const struct hdpi_json_at profiles = hdpi_json_member(root, "profiles");
+    const struct hdpi_json_at first = hdpi_json_element(&profiles, 0);
+    size_t count;
+
+    HDPI_RETURN_IF(hdpi_json_need_schema(root, machine_schema));
+    HDPI_RETURN_IF(
+        hdpi_json_need_array(&profiles, 0, HDPI_MACHINE_PROFILES_MAX, &count));
+    if (count == 0)
+        return hdpi_json_complain(&profiles, "nothing has been measured on "
+                                             "this machine");
+    if (hdpi_json_member(&first, "schema").value)
+        HDPI_RETURN_IF(hdpi_json_need_schema(&first, schema));
+    return hdpi_profile_read_at(out, &first);
+}
+
 hdp_status hdpi_profile_read_json(hdp_profile **out, const char *text,
                                   size_t length)
 {
@@ -295,8 +315,15 @@ hdp_status hdpi_profile_read_json(hdp_profile **out, const char *text,
     json_t *document = NULL;
 
     *out = NULL;
-    HDPI_TRY(hdpi_json_load(&document, text, length, schema));
+    HDPI_TRY(hdpi_json_parse(&document, text, length));
     const struct hdpi_json_at root = { .value = document };
+    const struct hdpi_json_at name = hdpi_json_member(&root, "schema");
+    const char *given = json_string_value(name.value);
+    if (given && strcmp(given, machine_schema) == 0) {
+        status = read_first(out, &root);
+        goto out;
+    }
+    HDPI_TRY(hdpi_json_need_schema(&root, schema));
     status = hdpi_profile_read_at(out, &root);
 out:
     json_decref(document);

@@ -118,7 +118,29 @@ expect_true("gone.json" in gone["error"]["text"], f"gone: {gone['error']}")
 spec = ask("discover", "--machine", "sim:0/item=1us/mem=1GiB+sim:1/item=2us")
 expect(len(spec["devices"]), 2, "a specification with '/' inside")
 
-# ---- what discover has saved is a machine
+# ---- machines and devices side by side
+joined = ask("split", "-d", "@desk", "-N", "256", "--add", "sim:3/item=50us")
+expect(len(joined["what_if"]["plan"]["shares"]), 4, "desk and one more")
+expect_true(joined["what_if"]["after_ns"] < joined["what_if"]["before_ns"],
+            f"a fast card helps: {joined['what_if']['answer']}")
+expect_true("sim:3/item=50us" in joined["what_if"]["answer"],
+            joined["what_if"]["answer"])
+for base, more, count in (("@desk", "@lab", 6), ("@desk", "@desk", 6),
+                          ("sim:9/item=1ms", "@twin", 3)):
+    got = ask("split", "-d", base, "-N", "256", "--add", more)["what_if"]
+    expect(len(got["plan"]["shares"]), count, f"{base} and {more}")
+    expect(sum(got["plan"]["shares"]), 256, f"{base} and {more}, in all")
+for words in (["-d", "@desk+sim:9/item=10us"], ["-d", "sim:9;@desk"],
+              ["-d", "@desk", "-d", "sim:9"], ["-d", "sim:9", "-d", "@desk"],
+              ["-d", "@desk", "--add", "sim:9", "--add", "@lab"],
+              ["-d", "@./m.json", "-d", "sim:9"]):
+    got = ask("split", *words, "-N", "256", code=2)
+    expect_true("stands alone" in got["error"]["text"],
+                f"{words}: {got['error']['text']}")
+
+# ---- what discover and calibrate have saved are machines
+HOST = "host:0/threads=1"
+QUICK = ["--budget", "50ms"]
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "two.json")
     ask("discover", "--machine", "sim:0/item=10us/fixed=500us+sim:1/item=50us/"
@@ -127,18 +149,51 @@ with tempfile.TemporaryDirectory() as folder:
         expect(json.load(file).get("schema"), "hdp.machine", "what is saved")
     plan = ask("split", "-d", f"@{path}", "-N", "256")["plan"]
     expect(plan["shares"], [230, 26], "shares on a recorded machine")
-    # and with a profile that calibrate has saved, one whose speed is known
-    saved = os.path.join(folder, "profile.json")
-    ask("calibrate", "-d", "@desk", "--save", saved)
-    with open(os.path.join(FOLDER, "desk.json"), encoding="utf-8") as file:
-        machine = json.load(file)
-    with open(saved, encoding="utf-8") as file:
-        machine["profiles"] = [json.load(file)]
-    path = os.path.join(folder, "desk.json")
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(machine, file)
+
+    # of a real machine: seen again, but nobody knows how fast it is
+    bare = os.path.join(folder, "bare.json")
+    seen = ask("discover", "--machine", HOST, "--save", bare)
+    expect(ask("discover", "--machine", f"@{bare}")["devices"],
+           seen["devices"], "the devices that were recorded")
+    expect(ask("discover", "--machine", bare, "--mask", "0")["visibility"]
+           ["visible"], [], "a mask on a machine without GPUs")
+    got = ask("split", "-d", f"@{bare}", "-N", "256", code=3)["error"]
+    for part in (bare, "calibrate --save"):
+        expect_true(part in got["text"], f"{got['text']} lacks '{part}'")
+    got = ask("split", "--profile", bare, "-N", "256", code=2)["error"]
+    expect_true(bare in got["text"] and "nothing has been measured" in
+                got["text"], got["text"])
+
+    # calibrate knows; its file is a machine and a profile
+    full = os.path.join(folder, "full.json")
+    measured = ask("calibrate", "-d", HOST, "--save", full, *QUICK)["profile"]
+    expect(ask("discover", "--machine", f"@{full}")["devices"][0]["name"],
+           seen["devices"][0]["name"], "the name is kept")
+    plans = [ask("split", *words, "-N", "256") for words in
+             (["-d", f"@{full}"], ["--profile", full],
+              ["-d", HOST, "--profile", full],
+              ["-d", f"@{bare}", "--profile", full])]
+    for got in plans:
+        expect(got["plan"]["predicted_ns"], plans[0]["plan"]["predicted_ns"],
+               "one file, asked in four ways")
+    expect(plans[1]["profile"]["members"][0]["points"],
+           measured["members"][0]["points"], "the profile that was measured")
+    ask("calibrate", "-d", HOST, "--save", full, *QUICK)  # over it
+    pair = os.path.join(folder, "pair.json")
+    ask("calibrate", "-d", "host:0-1", "--save", pair, *QUICK)
+    expect(len(ask("split", "-d", f"@{pair}", "-N", "8")["plan"]["shares"]), 2,
+           "two members of one host")
+    slow = os.path.join(folder, "slow.json")
+    ask("calibrate", "-d", f"{HOST}/duty=50", "--save", slow, *QUICK)
+    ask("split", "-d", f"@{slow}", "--profile", slow, "-N", "8")
+    # and recorded once more, from a machine
+    again = os.path.join(folder, "desk.json")
+    ask("calibrate", "-d", "@desk", "--save", again)
     want = ask("split", "-d", "@desk", "-N", "256")["plan"]
-    plan = ask("split", "-d", f"@{path}", "-N", "256")["plan"]
+    plan = ask("split", "-d", f"@{again}", "-N", "256")["plan"]
     expect(plan["shares"], want["shares"], "shares by a saved profile")
+    got = ask("calibrate", "-d", HOST, "--save", "/nowhere/x.json", *QUICK,
+              code=3)["error"]
+    expect_true("/nowhere/x.json" in got["text"], got["text"])
 
 end()

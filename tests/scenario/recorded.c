@@ -128,15 +128,44 @@ static void a_recorded_simulation_runs_again(void **state)
     hdp_context_destroy(context);
 }
 
-/* Of real devices only a profile tells the speed: without one it is refused,
- * with the one that was measured it is what the simulated member takes. */
+static int do_nothing(const hdp_shard *shard, void *user)
+{
+    (void)shard;
+    (void)user;
+    return 0;
+}
+
+/* The message names the file and what to do about it. */
+static void expect_unknown(const char *path)
+{
+    const char *text = hdp_last_error();
+
+    if (!strstr(text, path) || !strstr(text, "calibrate --save"))
+        fail_msg("expected the file %s and the remedy, got \"%s\"", path, text);
+}
+
+static void measure_host(hdp_profile **out, hdp_context *context)
+{
+    hdp_calibrate_options options;
+    hdp_group *group;
+
+    expect_ok(hdp_options_init(&options, sizeof options));
+    options.probe = HDP_PROBE_LAUNCH;
+    options.budget_ns = 20000000;
+    expect_ok(hdp_group_create_spec(&group, context, "host:0/threads=1", NULL));
+    expect_ok(hdp_calibrate(out, group, &options));
+    hdp_group_destroy(group);
+}
+
+/* Of real devices only a profile tells the speed: without one a member can be
+ * planned for, not probed or used; with the one that was measured it is what
+ * the simulated member takes. */
 static void a_recorded_machine_needs_its_profile(void **state)
 {
     static const char shown[] =
         "{\"members\":[{\"points\":[[1,1000],[64,9000],[128,8000]]}]}";
     hdp_context *context;
-    hdp_group *group = (void *)1;
-    hdp_profile *profile;
+    hdp_profile *profile, *chosen;
     struct scene scene;
     json_t *machine = json_object(), *profiles = json_array();
     char spec[600];
@@ -149,10 +178,24 @@ static void a_recorded_machine_needs_its_profile(void **state)
     json_object_set_new(machine, "topology",
                         json_of_topology(context, "host:0/threads=1"));
     write_machine(spec, sizeof spec, machine);
+    scene_open(&scene, spec, NULL, 0, NULL);
     expect_status(HDP_ERR_NOT_FOUND,
-                  hdp_group_create_spec(&group, context, spec, NULL));
-    assert_null(group);
-    assert_non_null(strstr(hdp_last_error(), "has no profile of devices[0]"));
+                  calibrate(&profile, &scene, HDP_PROBE_GEMM, HDP_F32));
+    expect_unknown(spec + 1);
+    const hdp_work work = { .size = sizeof work, .host = do_nothing };
+    hdp_calibrate_options options;
+    expect_ok(hdp_options_init(&options, sizeof options));
+    options.probe = HDP_PROBE_WORK;
+    options.work = &work;
+    expect_status(HDP_ERR_NOT_FOUND,
+                  hdp_calibrate(&profile, scene.group, &options));
+    expect_unknown(spec + 1);
+    /* what was measured on the machine itself is found by its identity */
+    measure_host(&profile, context);
+    expect_ok(hdp_profile_select(&chosen, profile, scene.group));
+    hdp_profile_destroy(chosen);
+    hdp_profile_destroy(profile);
+    scene_close(&scene);
     (void)unlink(spec + 1);
 
     json_array_append_new(profiles, json_loads(shown, 0, NULL));
