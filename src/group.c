@@ -74,7 +74,6 @@ static hdp_status open_members(hdp_group *group, const hdp_topology *topology)
         struct hdpi_member *member = &group->members[m];
         member->group = group;
         member->index = member->rank = m;
-        member->last_items = -1;
         member->next = 1;
         (void)pthread_mutex_init(&member->door, NULL);
         HDPI_RETURN_IF(hdpi_device_open(&member->device, &topology->devices[m],

@@ -16,6 +16,7 @@
 #include "core/plan.h"
 #include "core/profile.h"
 #include "core/report.h"
+#include "core/shapes.h"
 #include "core/topology.h"
 #include "device/device.h"
 
@@ -29,7 +30,13 @@ enum {
     HDPI_DEVICES = 0,
     HDPI_CUDA_MASK = 1,
     HDPI_CUDA_ORDER = 2,
-    HDPI_VARIABLE_COUNT = 3
+    HDPI_LEASE_DIR = 3,
+    HDPI_LEASE_FDS = 4,
+    /* a scheduler's: that it has given GPUs to this job */
+    HDPI_SLURM_JOB_GPUS = 5,
+    HDPI_SLURM_STEP_GPUS = 6,
+    HDPI_KUBERNETES_HOST = 7,
+    HDPI_VARIABLE_COUNT = 8
 };
 extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
 /** What it holds now, for telling; verbs go by what their context read. */
@@ -93,6 +100,7 @@ struct hdpi_outcome {  /* what one member made of one step */
     double step_ns;    /* on the member's own clock */
     int64_t held_bytes, peak_bytes, free_bytes;
     int32_t first_at_share;
+    int32_t cause; /* HDP_CAUSE_* */
     int32_t span_count;
     hdp_span spans[HDPI_MEMBER_SPANS];
 };
@@ -180,7 +188,7 @@ struct hdpi_member {
     size_t store_capacity;
     struct hdpi_mark begin, from, to, pause_from, pause_to, ready;
     double paused_ns;
-    int64_t last_items;             /* of the step before; -1: none */
+    struct hdpi_shapes shapes;      /* shares it has had lately */
     int64_t held_bytes, peak_bytes; /* through hdpi_member_alloc */
 };
 

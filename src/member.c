@@ -198,17 +198,14 @@ static hdp_status begin(struct hdpi_member *member, struct hdpi_step *step)
 {
     struct hdpi_outcome *outcome = &step->outcomes[member->index];
     struct hdpi_device *device = member->device;
-    int64_t items = step->items ? step->items[member->index] : 0;
 
     member->step = step;
     member->posted = 0;
     member->ticket = 0;
     outcome->compute_ns = outcome->step_ns = 0;
     outcome->span_count = 0;
-    outcome->first_at_share =
-        step->kind == HDPI_STEP_RUN && items != member->last_items;
-    if (step->kind == HDPI_STEP_RUN)
-        member->last_items = items;
+    outcome->first_at_share = 0;
+    outcome->cause = HDP_CAUSE_NONE;
     HDPI_RETURN_IF(hdpi_group_well(member->group));
     if (!device->virtual_time)
         return HDP_OK;
@@ -270,6 +267,21 @@ static void agree(struct hdpi_member *member, struct hdpi_step *step)
     }
 }
 
+/* A share counts as seen once the function was through with it. */
+static void explain(struct hdpi_member *member, struct hdpi_outcome *outcome)
+{
+    const struct hdpi_step *step = member->step;
+    int64_t share =
+        step->kind == HDPI_STEP_RUN ? step->items[member->index] : 0;
+
+    if (share == 0)
+        return;
+    outcome->first_at_share = hdpi_shapes_is_new(&member->shapes, share);
+    outcome->cause = outcome->first_at_share
+                         ? HDP_CAUSE_SHAPE
+                         : member->device->ops->cause(member->device);
+}
+
 static void measure(struct hdpi_member *member, struct hdpi_outcome *outcome)
 {
     struct hdpi_device *device = member->device;
@@ -277,7 +289,10 @@ static void measure(struct hdpi_member *member, struct hdpi_outcome *outcome)
     device->ops->memory(device, &outcome->held_bytes, &outcome->free_bytes);
     outcome->held_bytes = member->held_bytes;
     outcome->peak_bytes = member->peak_bytes;
-    if (!device->virtual_time || outcome->error.status != HDP_OK)
+    if (outcome->error.status != HDP_OK)
+        return;
+    explain(member, outcome);
+    if (!device->virtual_time)
         return;
     if (device->ops->mark(device, &member->to, HDPI_MARK_TIME) != HDP_OK ||
         device->ops->elapsed(device, &outcome->step_ns, &member->begin,

@@ -313,6 +313,7 @@ static void fill_report(hdp_group *group, struct hdpi_step *step)
         report->items[rank] = step->items ? step->items[m] : 0;
         report->compute_ns[rank] = (int64_t)(got->compute_ns + 0.5);
         report->first_at_share[rank] = got->first_at_share;
+        report->cause[rank] = got->cause;
         report->held_bytes[rank] = got->held_bytes;
         report->peak_bytes[rank] = got->peak_bytes;
         report->free_bytes[rank] = got->free_bytes;

@@ -6,7 +6,7 @@
 
 enum { HDPI_SHAPES_MAX = 8 };
 
-struct hdpi_shapes { /* zeroed: none seen */
+struct hdpi_shapes {                /* zeroed: none seen */
     int64_t items[HDPI_SHAPES_MAX]; /* latest first; 0: free */
 };
 

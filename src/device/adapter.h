@@ -30,6 +30,7 @@ void *hdpi_default_native(struct hdpi_device *device);
 hdp_status hdpi_default_blas(struct hdpi_device *device, void **out);
 void hdpi_default_memory(struct hdpi_device *device, int64_t *out_held,
                          int64_t *out_free);
+int32_t hdpi_default_cause(struct hdpi_device *device);
 
 /* The required hooks of an adapter that cannot make a member: open refuses,
  * so the others are never reached and answer HDP_ERR_UNSUPPORTED. */

@@ -200,4 +200,5 @@ const struct hdpi_device_ops hdpi_cuda_ops = {
     .native = hdpi_default_native,
     .blas = hdpi_default_blas,
     .memory = hdpi_default_memory,
+    .cause = hdpi_default_cause,
 };

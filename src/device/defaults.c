@@ -130,3 +130,9 @@ void hdpi_default_memory(struct hdpi_device *device, int64_t *out_held,
     *out_held = device->held_bytes;
     *out_free = -1;
 }
+
+int32_t hdpi_default_cause(struct hdpi_device *device)
+{
+    (void)device;
+    return HDP_CAUSE_NONE;
+}

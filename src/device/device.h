@@ -168,6 +168,12 @@ struct hdpi_device_ops {
      *  Optional: held counted by alloc, free -1. */
     void (*memory)(struct hdpi_device *device, int64_t *out_held,
                    int64_t *out_free);
+
+    /** Why launches take another time now than they did before, as far as the
+     *  adapter knows: HDP_CAUSE_*, of what lasted when the last one ended. A
+     *  new count of items is not its matter. Never fails or blocks; asked once
+     *  a step. Optional: HDP_CAUSE_NONE. */
+    int32_t (*cause)(struct hdpi_device *device);
 };
 
 /** Every adapter of this build, in order host, cuda, sim; ends with NULL.

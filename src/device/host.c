@@ -248,4 +248,5 @@ const struct hdpi_device_ops hdpi_host_ops = {
     .native = hdpi_default_native,
     .blas = hdpi_default_blas,
     .memory = host_memory,
+    .cause = hdpi_default_cause,
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "device/adapter.h"
+#include "device/sim_pace.h"
 
 /* Counts of items whose launches are no longer new: a cache of shapes that
  * forgets the one it took in first. */
@@ -137,31 +138,6 @@ static hdp_status count_call(struct sim *sim, int32_t hook)
     return HDP_OK;
 }
 
-static uint64_t scramble(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-/* The sum of twelve uniforms less six: mean 0, deviation 1, never beyond 6,
- * and additions alone, so that every machine draws the same. Depends on seed,
- * device and position only. */
-static double gauss(const struct sim *sim)
-{
-    const struct hdpi_device *base = &sim->base;
-    uint64_t state = scramble(base->row.ask.seed + 1);
-    double sum = -6;
-
-    state = scramble(state ^ ((uint64_t)base->row.info.logical_id + 1));
-    state = scramble(state ^ sim->launches);
-    for (int i = 0; i < 12; ++i) {
-        state += UINT64_C(0x9e3779b97f4a7c15);
-        sum += (double)(scramble(state) >> 11) * 0x1p-53;
-    }
-    return sum;
-}
-
 static void advance(struct sim *sim, double ns)
 {
     double ps = ns * 1000;
@@ -171,31 +147,23 @@ static void advance(struct sim *sim, double ns)
         step > INT64_MAX - sim->clock_ps ? INT64_MAX : sim->clock_ps + step;
 }
 
-/* What the ask makes of a time besides its noise: the last slow= that this
- * launch has reached, and how long the clock has run. */
-static double pace(const struct sim *sim)
+static double clock_ns(const struct sim *sim)
 {
-    const struct hdpi_ask *ask = &sim->base.row.ask;
-    double clock_ns = (double)sim->clock_ps / 1000, pace = 1;
-
-    for (int32_t i = 0; i < ask->slow_count; ++i)
-        if (sim->calls[HDPI_HOOK_LAUNCH] >= ask->slows[i].nth)
-            pace = ask->slows[i].factor;
-    pace *= 1 + ask->drift * (clock_ns / 1e9);
-    if (clock_ns < ask->ramp_ns)
-        pace *= 1 - ask->ramp * (1 - clock_ns / ask->ramp_ns);
-    return pace;
+    return (double)sim->clock_ps / 1000;
 }
 
 /* For work that is there: nothing takes no time, t(0) = 0. `model_ns` is what
  * the model says, `extra_ns` comes on top as it is. */
 static void charge(struct sim *sim, double model_ns, double extra_ns)
 {
-    double noise = sim->base.row.ask.noise;
-    double ns = model_ns * pace(sim);
+    const struct hdpi_ask *ask = &sim->base.row.ask;
+    double ns = model_ns *
+                hdpi_sim_pace(ask, sim->calls[HDPI_HOOK_LAUNCH], clock_ns(sim));
 
-    if (noise > 0)
-        ns *= 1 + noise * gauss(sim);
+    if (ask->noise > 0)
+        ns *= 1 + ask->noise * hdpi_sim_gauss(ask->seed,
+                                              sim->base.row.info.logical_id,
+                                              sim->launches);
     sim->launches++;
     advance(sim, ns + extra_ns);
 }
@@ -348,6 +316,14 @@ static void sim_memory(struct hdpi_device *device, int64_t *out_held,
     *out_free = size > 0 ? size - device->held_bytes : -1;
 }
 
+static int32_t sim_cause(struct hdpi_device *device)
+{
+    const struct sim *sim = sim_from(device);
+
+    return hdpi_sim_cause(&device->row.ask, sim->calls[HDPI_HOOK_LAUNCH],
+                          clock_ns(sim));
+}
+
 /* ---- probe --------------------------------------------------------------- */
 
 /* Items that take about a sample beyond the fixed time, so that the slope is
@@ -478,4 +454,5 @@ const struct hdpi_device_ops hdpi_sim_ops = {
     .native = hdpi_default_native,
     .blas = hdpi_default_blas,
     .memory = sim_memory,
+    .cause = sim_cause,
 };
