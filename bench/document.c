@@ -20,7 +20,7 @@ int document_open(struct document *document, const char *command,
     document->text = open_memstream(&document->text_data, &document->text_size);
     document_set(document, "schema", json_string("hdp.bench"));
     document_set(document, "schema_version", json_integer(1));
-    document_set(document, "command", json_string(command));
+    document_set(document, "command", document_text_or_null(command));
     document_set(document, "status", json_string("ok"));
     return document->root && document->warnings && document->text;
 }

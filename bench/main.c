@@ -184,7 +184,9 @@ int main(int argc, char **argv)
 
     notes_open(&bench.notes, &bench.options);
     if (!document_open(&bench.document,
-                       options_command_name(bench.options.command),
+                       bench.options.unknown
+                           ? bench.options.unknown
+                           : options_command_name(bench.options.command),
                        &bench.notes)) {
         fputs("hdp_bench: out of memory\n", stderr);
         return EXIT_RUNTIME;

@@ -312,14 +312,15 @@ static int read_command(struct options *out, const char *word,
             out->command = (enum command)i;
             return EXIT_OK;
         }
-    for (int i = 0; option_later[i]; ++i)
-        if (strcmp(word, option_later[i]) == 0)
-            return failure_usage(failure, word, 0,
-                                 "'%s' is not in this version yet", word);
     if (strcmp(word, "help") == 0) {
         out->command = COMMAND_HELP;
         return EXIT_OK;
     }
+    out->unknown = word;
+    for (int i = 0; option_later[i]; ++i)
+        if (strcmp(word, option_later[i]) == 0)
+            return failure_usage(failure, word, 0,
+                                 "'%s' is not in this version yet", word);
     return failure_usage(failure, word, 0,
                          "unknown command '%.32s': demo, discover, calibrate, "
                          "split, run or reduce",

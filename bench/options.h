@@ -39,6 +39,7 @@ enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 struct options {
     enum command command;
     enum command help_for; /* of COMMAND_HELP; COMMAND_COUNT: all */
+    const char *unknown;   /* a first word that is no command; NULL: it is */
     char spec[OPTIONS_SPEC_MAX];
     char add[OPTIONS_SPEC_MAX];         /* members to try beside; empty: none */
     int64_t remove[OPTIONS_REMOVE_MAX]; /* ranks to try without */
