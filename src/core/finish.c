@@ -5,22 +5,11 @@
  * and which one is found by the same count, over prefixes of the ranks. */
 #include <float.h>
 #include <string.h>
+#include "core/instants.h"
 #include "core/quantum.h"
 #include "core/reach.h"
 
 /* ---- the search ---------------------------------------------------------- */
-
-/* The double below a positive one; 0 for 0. Positive doubles are ordered as
- * their bits are. */
-static double below(double ns)
-{
-    uint64_t bits;
-    memcpy(&bits, &ns, sizeof bits);
-    if (bits > 0)
-        bits--;
-    memcpy(&ns, &bits, sizeof bits);
-    return ns;
-}
 
 /* Halves what lies between in the order of doubles: 63 times at most. */
 static double middle(double low, double high)
@@ -34,27 +23,23 @@ static double middle(double low, double high)
 }
 
 /* The time by which straight lines like the curves hold the total and half a
- * block a rank more, which is what whole blocks waste. Of very many ranks some
- * speak for all. */
-static double first_guess(const struct hdpi_search *s)
+ * block a rank more, which is what whole blocks waste. */
+static void first_guess(const struct hdpi_search *s, struct hdpi_guess *guess)
 {
-    enum { ROUNDS = 3, SPEAKERS = 8192 };
+    enum { ROUNDS = 3 }; /* each without those that start after the last */
     const struct hdpi_finish *in = s->in;
-    const int32_t stride = 1 + in->count / SPEAKERS;
-    double guess = DBL_MAX;
 
-    for (int round = 0; round < ROUNDS * stride && round < 4 * ROUNDS;
-         round++) {
-        double items = (double)in->total / stride, rate = 0;
+    *guess = (struct hdpi_guess){ .ns = DBL_MAX };
+    for (int round = 0; round < ROUNDS; round++) {
+        double items = (double)in->total, rate = 0;
         int all = 1;
-        for (int64_t i = 0; i < in->count; i += stride) {
+        for (int32_t i = 0; i < in->count; i++) {
             struct hdpi_lane own;
             double fixed_ns, item_ns;
-            if (hdpi_high(in, (int32_t)i) == 0)
+            if (hdpi_high(in, i) == 0)
                 continue;
-            hdpi_lane_line(hdpi_finish_lane(in, (int32_t)i, &own), &fixed_ns,
-                           &item_ns);
-            if (fixed_ns >= guess || !(item_ns < DBL_MAX)) {
+            hdpi_lane_line(hdpi_finish_lane(in, i, &own), &fixed_ns, &item_ns);
+            if (fixed_ns >= guess->ns || !(item_ns < DBL_MAX)) {
                 all = 0;
                 continue;
             }
@@ -63,11 +48,11 @@ static double first_guess(const struct hdpi_search *s)
         }
         if (!(rate > 0))
             break;
-        guess = items / rate;
+        guess->ns = items / rate;
+        guess->rate = rate / (double)in->quantum;
         if (all)
             break;
     }
-    return guess;
 }
 
 /* A time by which all is held for certain: one that is known, or the end of
@@ -103,7 +88,7 @@ static double find(const struct hdpi_search *s, double from, double guess,
         if (!(at > next))
             at = next;
         if (!(at < best))
-            at = below(best);
+            at = hdpi_below(best);
         hdpi_reach_by(s, at, &now);
         *below_it = at;
         double missing = now.held < 0 ? (double)s->blocks + 1
@@ -218,7 +203,7 @@ static void give_pool(const struct hdpi_search *s, int32_t lead, int64_t blocks,
     double ns = find(&own, 0, guess, &below_it);
     choose(&own, ns);
     for (int32_t i = lead; i >= 0 && i < end; i = in->pools[i].next) {
-        in->items[i] = in->items[i] ? holds(s, i, below(ns)) : -1;
+        in->items[i] = in->items[i] ? holds(s, i, hdpi_below(ns)) : -1;
         blocks -= in->items[i] > 0 ? in->items[i] : 0;
     }
     for (int32_t i = lead; i >= 0 && i < end; i = in->pools[i].next) {
@@ -237,7 +222,7 @@ static void give_pool(const struct hdpi_search *s, int32_t lead, int64_t blocks,
 static void give(const struct hdpi_search *s, double ns, int have_below)
 {
     const struct hdpi_finish *in = s->in;
-    double under = below(ns);
+    double under = hdpi_below(ns);
     int32_t end = hdpi_search_end(s);
     int64_t left = s->blocks;
     struct hdpi_reach ignored = { 0 };
@@ -287,12 +272,31 @@ static double find_last(struct hdpi_search *s, double guess, double *below_it)
         return ns;
     hdpi_reach_by(s, ns, &reach);
     s->last = reach.last;
-    hdpi_reach_by(s, below(ns), &reach);
-    *below_it = below(ns);
+    hdpi_reach_by(s, hdpi_below(ns), &reach);
+    *below_it = hdpi_below(ns);
     if (reach.held < s->blocks)
         return ns;
     /* a minimum or the rest itself made it late: the others end earlier */
     return find(s, 0, ns, below_it);
+}
+
+/* The general search: any limits. 0: the ranks cannot hold the total. */
+static int search(struct hdpi_search *s, double guess, double *level)
+{
+    double below_it;
+
+    if (s->in->low && s->rest == 0) {
+        struct hdpi_reach least;
+        hdpi_reach_by(s, 0, &least);
+        if (least.held > s->blocks)
+            return 0;
+    }
+    *level = s->rest > 0 ? find_last(s, guess, &below_it)
+                         : find(s, 0, guess, &below_it);
+    if (*level < 0)
+        return 0;
+    give(s, *level, below_it >= 0);
+    return 1;
 }
 
 int hdpi_finish(const struct hdpi_finish *finish, double *level)
@@ -302,20 +306,16 @@ int hdpi_finish(const struct hdpi_finish *finish, double *level)
                              .rest = finish->total % finish->quantum,
                              .last = HDPI_NO_LAST,
                              .only = -1 };
+    struct hdpi_guess guess;
+    double ns;
 
     if (finish->quanta)
         return hdpi_unlike_finish(finish, level);
-    double below_it, ns = first_guess(&s);
-    if (finish->low && s.rest == 0) {
-        struct hdpi_reach least;
-        hdpi_reach_by(&s, 0, &least);
-        if (least.held > s.blocks)
-            return 0;
-    }
-    ns = s.rest > 0 ? find_last(&s, ns, &below_it) : find(&s, 0, ns, &below_it);
-    if (ns < 0)
+    first_guess(&s, &guess);
+    if ((finish->low || finish->pools ||
+         !hdpi_instants_finish(&s, &guess, &ns)) &&
+        !search(&s, guess.ns, &ns))
         return 0;
-    give(&s, ns, below_it >= 0);
     for (int32_t i = 0; i < finish->count; i++)
         finish->items[i] =
             finish->items[i] * finish->quantum + (i == s.last ? s.rest : 0);

@@ -45,7 +45,8 @@ struct hdpi_finish {
  * equal ranks differ by one block at most and shares never fall as the total
  * grows by multiples (unless a device must drop a replica to hold them).
  *
- * Time O(ranks) for each of a few rounds; no allocation; stack below 2 KiB.
+ * Time O(ranks) for each of a few rounds, two or three where nothing but their
+ * own maximums limits the ranks; no allocation; stack below 8 KiB.
  *
  * @param level  Receives the least time at which those above their minimum
  *               hold the rest (0: nobody is); the slowest rank may end later

@@ -84,6 +84,15 @@ static inline int hdpi_lane_stop_line(struct hdpi_stop *out,
            out->at <= limit && out->next > limit;
 }
 
+/** hdpi_lane_stop() without an offset, `top` 0 or more. */
+static inline void hdpi_lane_count(struct hdpi_stop *out,
+                                   const struct hdpi_lane *lane,
+                                   int64_t quantum, int64_t top, double limit)
+{
+    if (!hdpi_lane_stop_line(out, lane, quantum, top, limit))
+        hdpi_lane_stop(out, lane, quantum, 0, top, limit);
+}
+
 /** A straight line that resembles the curve, for first guesses. */
 void hdpi_lane_line(const struct hdpi_lane *lane, double *fixed_ns,
                     double *item_ns);

@@ -207,8 +207,7 @@ static int64_t reach_simple(const struct hdpi_search *s, double ns,
     for (int32_t i = 0; i < in->count; i++) {
         int64_t top = in->high ? down(in->high[i], quantum) : s->blocks;
         struct hdpi_stop stop;
-        if (!hdpi_lane_stop_line(&stop, &lanes[i], quantum, top, ns))
-            hdpi_lane_stop(&stop, &lanes[i], quantum, 0, top, ns);
+        hdpi_lane_count(&stop, &lanes[i], quantum, top, ns);
         before = stop.at > before ? stop.at : before;
         next = stop.next < next ? stop.next : next;
         if (stop.at > 0 && stop.next < DBL_MAX)

@@ -2,6 +2,7 @@
  * is a quantum of items. */
 #ifndef HDPI_REACH_H
 #define HDPI_REACH_H
+#include <string.h>
 #include "core/finish.h"
 
 enum {
@@ -18,6 +19,12 @@ struct hdpi_search {
     int32_t last;         /* bears the rest: a rank or HDPI_*_LAST */
     int32_t only;         /* lead of the one pool looked at; -1: all ranks */
     int32_t replicas;     /* the pool may have; only with `only` */
+};
+
+/* Where to begin: what straight lines say. */
+struct hdpi_guess {
+    double ns;   /* about when all is held */
+    double rate; /* blocks a ns that come then; 0: none is known */
 };
 
 /* The answer for one time. */
@@ -73,6 +80,18 @@ static inline int hdpi_leads_pool(const struct hdpi_finish *in, int32_t i)
 static inline int hdpi_follows(const struct hdpi_finish *in, int32_t i)
 {
     return in->pools && in->pools[i].lead >= 0 && in->pools[i].lead != i;
+}
+
+/** The double below a positive one; 0 for 0. Positive doubles are ordered as
+ *  their bits are. */
+static inline double hdpi_below(double ns)
+{
+    uint64_t bits;
+    memcpy(&bits, &ns, sizeof bits);
+    if (bits > 0)
+        bits--;
+    memcpy(&ns, &bits, sizeof ns);
+    return ns;
 }
 
 /** One past the last rank that may have items. */

@@ -75,30 +75,49 @@ static int are_equal(const struct hdpi_finish *in, const int64_t *items)
 }
 
 /* The finish time of ranks that are all alike, which is as even as the limits
- * allow, and needs no search where nothing limits it. */
+ * allow. */
 static int divide_alike(const struct hdpi_finish *in, double enough,
                         int64_t *items)
 {
     struct hdpi_finish alike = *in;
-    int64_t blocks = alike.total / alike.quantum;
 
-    if (!alike.low && !alike.high && !alike.pools && !alike.quanta &&
-        alike.total % alike.quantum == 0) {
-        int64_t each = blocks / alike.count, more = blocks % alike.count;
-        for (int32_t i = 0; i < alike.count; i++)
-            items[i] = (each + (i < more)) * alike.quantum;
-        return 1;
-    }
     alike.lanes = NULL;
     alike.enough_ns = enough; /* one has it all: the unit is an item */
     alike.items = items;
     return hdpi_finish(&alike, NULL);
 }
 
+/* Equal shares where nothing limits them: those before `more` have a block more
+ * than the others, one has the rest. */
+struct even {
+    int64_t each, more; /* blocks */
+    int64_t rest;       /* items */
+    int32_t last;       /* bears the rest, the last of all with items */
+};
+
+static struct even divide_evenly(const struct hdpi_finish *in)
+{
+    int64_t blocks = in->total / in->quantum;
+    struct even even = { .each = blocks / in->count,
+                         .more = blocks % in->count,
+                         .rest = in->total % in->quantum,
+                         .last = in->count - 1 };
+
+    if (even.each == 0 && even.rest > 0)
+        even.last = (int32_t)even.more;
+    return even;
+}
+
+static int64_t even_items(const struct even *even, int64_t quantum, int32_t i)
+{
+    return (even->each + (i < even->more)) * quantum +
+           (i == even->last ? even->rest : 0);
+}
+
 /* Fills the offsets, free until the plan is sealed. The rest of the quantum
  * goes to the first rank with which all is held, which may leave later ones
  * nothing; where it can lie on the last of all, that is more even. */
-static int divide_equally(struct split *split)
+static int divide_within_limits(struct split *split)
 {
     struct hdpi_limits *limits = &split->limits;
     int64_t *equal = split->plan->offsets, *other = split->plan->predicted_ns;
@@ -120,6 +139,34 @@ static int divide_equally(struct split *split)
     }
     if (split->equal_ns >= 0)
         split->equal_ns = hdpi_finish_time(in, equal) + ring_of(split, equal);
+    return 1;
+}
+
+/* Equal shares and their time; the shares themselves are kept, in the offsets,
+ * only where a rule asks for them. */
+static int divide_equally(struct split *split)
+{
+    /* above it a double does not tell neighbours apart, nor does the search */
+    const int64_t exact = INT64_C(1) << 52;
+    const struct hdpi_finish *in = &split->limits.finish;
+    int kept = split->benches || split->options->rule == HDP_RULE_EQUAL;
+    double latest = 0;
+
+    if (in->low || in->high || in->pools || in->quanta)
+        return divide_within_limits(split);
+    const struct even even = divide_evenly(in);
+    if (even.rest > 0 && even.each >= exact / in->quantum)
+        return divide_within_limits(split);
+    for (int32_t i = 0; i < in->count; i++) {
+        int64_t items = even_items(&even, in->quantum, i);
+        double ns = time_of(split, i, items);
+        latest = ns > latest ? ns : latest;
+        if (kept)
+            split->plan->offsets[i] = items;
+    }
+    split->equal_ns = latest;
+    split->equal_ns +=
+        kept ? ring_of(split, split->plan->offsets) : split->ring_ns;
     return 1;
 }
 
