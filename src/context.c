@@ -52,7 +52,9 @@ hdp_status hdpi_context_check(const hdp_context *context)
 }
 
 const char *const hdpi_variables[HDPI_VARIABLE_COUNT] = {
-    "HDP_DEVICES", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
+    "HDP_DEVICES",     "CUDA_VISIBLE_DEVICES",    "CUDA_DEVICE_ORDER",
+    "HDP_LEASE_DIR",   "HDP_LEASE_FDS",           "SLURM_JOB_GPUS",
+    "SLURM_STEP_GPUS", "KUBERNETES_SERVICE_HOST",
 };
 
 /* secure_getenv ignores the environment when the process has raised rights. */

@@ -30,7 +30,13 @@ enum {
     HDPI_DEVICES = 0,
     HDPI_CUDA_MASK = 1,
     HDPI_CUDA_ORDER = 2,
-    HDPI_VARIABLE_COUNT = 3
+    HDPI_LEASE_DIR = 3,
+    HDPI_LEASE_FDS = 4,
+    /* a scheduler's: that it has given GPUs to this job */
+    HDPI_SLURM_JOB_GPUS = 5,
+    HDPI_SLURM_STEP_GPUS = 6,
+    HDPI_KUBERNETES_HOST = 7,
+    HDPI_VARIABLE_COUNT = 8
 };
 extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
 /** What it holds now, for telling; verbs go by what their context read. */

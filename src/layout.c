@@ -1,6 +1,7 @@
 /* Where every field of every public struct lies, so that a binding in another
  * language can check itself at load. A test holds the list complete. */
 #include <stddef.h>
+#include <hdp/lease.h>
 #include "layout.h"
 
 #define FIELD(type, name)                                                      \
@@ -238,6 +239,48 @@ static const struct hdpi_field executor_options_fields[] = {
     FIELD(hdp_executor_options, learn),
     FIELD(hdp_executor_options, on_memory),
 };
+static const struct hdpi_field lease_options_fields[] = {
+    FIELD(hdp_lease_options, size),    FIELD(hdp_lease_options, directory),
+    FIELD(hdp_lease_options, mask),    FIELD(hdp_lease_options, order),
+    FIELD(hdp_lease_options, profile), FIELD(hdp_lease_options, timeout_ns),
+    FIELD(hdp_lease_options, count),   FIELD(hdp_lease_options, policy),
+};
+static const struct hdpi_field lease_info_fields[] = {
+    FIELD(hdp_lease_info, size),
+    FIELD(hdp_lease_info, device_count),
+    FIELD(hdp_lease_info, descriptor_count),
+    FIELD(hdp_lease_info, scope),
+    FIELD(hdp_lease_info, adopted),
+    FIELD(hdp_lease_info, waited_ns),
+    FIELD(hdp_lease_info, directory),
+    FIELD(hdp_lease_info, note),
+};
+static const struct hdpi_field lease_device_info_fields[] = {
+    FIELD(hdp_lease_device_info, size),
+    FIELD(hdp_lease_device_info, uuid),
+    FIELD(hdp_lease_device_info, spec),
+    FIELD(hdp_lease_device_info, file),
+    FIELD(hdp_lease_device_info, shared),
+    FIELD(hdp_lease_device_info, reserved),
+};
+static const struct hdpi_field lease_list_info_fields[] = {
+    FIELD(hdp_lease_list_info, size),
+    FIELD(hdp_lease_list_info, device_count),
+    FIELD(hdp_lease_list_info, free_count),
+    FIELD(hdp_lease_list_info, scope),
+    FIELD(hdp_lease_list_info, reserved),
+    FIELD(hdp_lease_list_info, directory),
+    FIELD(hdp_lease_list_info, note),
+};
+static const struct hdpi_field lease_entry_fields[] = {
+    FIELD(hdp_lease_entry, size),    FIELD(hdp_lease_entry, state),
+    FIELD(hdp_lease_entry, pid),     FIELD(hdp_lease_entry, uid),
+    FIELD(hdp_lease_entry, since_s), FIELD(hdp_lease_entry, elsewhere),
+    FIELD(hdp_lease_entry, gone),    FIELD(hdp_lease_entry, since),
+    FIELD(hdp_lease_entry, command), FIELD(hdp_lease_entry, uuid),
+    FIELD(hdp_lease_entry, spec),    FIELD(hdp_lease_entry, file),
+    FIELD(hdp_lease_entry, reason),
+};
 
 static const struct hdpi_layout layouts[] = {
     LAYOUT(hdp_error, error_fields),
@@ -263,6 +306,11 @@ static const struct hdpi_layout layouts[] = {
     LAYOUT(hdp_span, span_fields),
     LAYOUT(hdp_report_info, report_info_fields),
     LAYOUT(hdp_executor_options, executor_options_fields),
+    LAYOUT(hdp_lease_options, lease_options_fields),
+    LAYOUT(hdp_lease_info, lease_info_fields),
+    LAYOUT(hdp_lease_device_info, lease_device_info_fields),
+    LAYOUT(hdp_lease_list_info, lease_list_info_fields),
+    LAYOUT(hdp_lease_entry, lease_entry_fields),
 };
 
 const struct hdpi_layout *hdpi_layouts(size_t *out_count)

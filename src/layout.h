@@ -15,6 +15,6 @@ struct hdpi_layout {
     size_t field_count;
 };
 
-/** Every public struct, in the header's order. */
+/** Every public struct, in the headers' order: hdp.h, lease.h. */
 const struct hdpi_layout *hdpi_layouts(size_t *out_count);
 #endif

@@ -15,6 +15,8 @@ enum {
     HDPI_BALANCER,
     HDPI_EXECUTOR,
     HDPI_MACHINE,
+    HDPI_LEASE,
+    HDPI_LEASE_LIST,
     HDPI_DEAD = 0x68647fff
 };
 

@@ -1,7 +1,8 @@
 #!/bin/sh
-# One list, three places: what hdp.h declares, what src/hdp.map lists, and what
-# the built library exports must be the same names, one by one.
+# One list, three places: what hdp.h and lease.h declare, what src/hdp.map lists,
+# and what the built library exports must be the same names, one by one.
 #   exports.sh [LIBHDP [MAP [HEADER]]]    defaults: HDP_LIBRARY, the tree's own
+#                                       (lease.h includes hdp.h)
 # Environment: HDP_SOURCE_DIR, HDP_CC (else cc). First each kind of difference
 # is planted in a copy and must be found.
 # Exit: 0 all well, 1 something is not, 77 no library (map and header agree).
@@ -11,7 +12,7 @@ export LC_ALL
 root=${HDP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 library=${1:-${HDP_LIBRARY:-}}
 map=${2:-$root/src/hdp.map}
-header=${3:-$root/include/hdp/hdp.h}
+header=${3:-$root/include/hdp/lease.h}
 cc=${HDP_CC:-cc}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

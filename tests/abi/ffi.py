@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""hdp.h as a foreign language meets it: preprocessed, read by a plain parser
-that filters nothing and knows no compiler extension, turned into ctypes, held
-against the C compiler's layout and against the built library.
+"""hdp.h and lease.h as a foreign language meets them: preprocessed, read by a
+plain parser that filters nothing and knows no compiler extension, turned into
+ctypes, held against the C compiler's layout and against the built library.
 
     ffi.py [LIBHDP [ROOT]]   LIBHDP: the shared library (default: HDP_LIBRARY)
 
@@ -205,7 +205,7 @@ def compiled_layout(compiler, include, header, folder):
     source = os.path.join(folder, "layout.c")
     program = os.path.join(folder, "layout")
     with open(source, "w", encoding="ascii") as out:
-        out.write("#include <hdp/hdp.h>\n#include <stdio.h>\n"
+        out.write("#include <hdp/lease.h>\n#include <stdio.h>\n"
                   "int main(void)\n{\n")
         for tag, fields in header.structs.items():
             out.write(f'printf("{tag} %zu\\n", sizeof({tag}));\n')
@@ -324,11 +324,11 @@ def main():
     self_test(check)
     with tempfile.TemporaryDirectory() as folder:
         text, macros = preprocess(
-            compiler, os.path.join(include, "hdp", "hdp.h"), folder)
+            compiler, os.path.join(include, "hdp", "lease.h"), folder)
         try:
             header = Header(text)
         except Unreadable as error:
-            print(f"hdp.h: {error}")
+            print(f"lease.h, hdp.h: {error}")
             return 1
         check_rules(check, header)
         check_layout(check, header,

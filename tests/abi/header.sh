@@ -8,6 +8,7 @@ set -eu
 root=${1:-${HDP_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}}
 alone=$root/tests/abi/alone
 header=$root/include/hdp/hdp.h
+lease=$root/include/hdp/lease.h
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 strict='-Wall -Wextra -pedantic -Werror -Wshadow -Wconversion -Wundef
@@ -42,6 +43,7 @@ for compiler in $(printf '%s\n' gcc clang ${HDP_CC:+"$HDP_CC"} | sort -u); do
     command -v "$compiler" >/dev/null || continue
     for standard in c99 c11 c17; do
         compile "$compiler" $standard "$alone/header_c.c" -Wstrict-prototypes
+        compile "$compiler" $standard "$alone/lease_c.c" -Wstrict-prototypes
         compile "$compiler" $standard "$alone/interop_c.c" -isystem "$alone/cuda"
     done
 done
@@ -49,6 +51,7 @@ for compiler in g++ clang++; do
     command -v $compiler >/dev/null || continue
     for standard in c++11 c++14 c++17 c++20; do
         compile $compiler $standard "$alone/header_cpp.cpp"
+        compile $compiler $standard "$alone/lease_cpp.cpp"
         compile $compiler $standard "$alone/interop_cpp.cpp" \
             -isystem "$alone/cuda"
     done
@@ -63,6 +66,11 @@ got=$(sed -n 's/^ *# *include *//p' "$header" | sort | tr '\n' ' ')
 want='<stddef.h> <stdint.h> '
 if [ "$got" != "$want" ]; then
     echo "hdp.h includes: expected $want, got $got"
+    bad=1
+fi
+got=$(sed -n 's/^ *# *include *//p' "$lease")
+if [ "$got" != '"hdp.h"' ]; then
+    echo "lease.h includes: expected \"hdp.h\", got $got"
     bad=1
 fi
 
@@ -92,7 +100,7 @@ END {
         bad = 1
     }
     exit bad
-}' "$header" || bad=1
+}' "$header" "$lease" || bad=1
 
 [ $bad = 0 ] && echo "$runs compilations without a warning"
 exit $bad

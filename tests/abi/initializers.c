@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <hdp/hdp.h>
+#include <hdp/lease.h>
 
 #define SAME(type, macro)                                                      \
     static void macro##_equals_init(void **state)                              \
@@ -31,6 +31,7 @@ SAME(hdp_array, HDP_ARRAY_INIT)
 SAME(hdp_buffers, HDP_BUFFERS_INIT)
 SAME(hdp_work, HDP_WORK_INIT)
 SAME(hdp_executor_options, HDP_EXECUTOR_OPTIONS_INIT)
+SAME(hdp_lease_options, HDP_LEASE_OPTIONS_INIT)
 
 /* ---- hdp_options_init ---------------------------------------------------- */
 
@@ -192,6 +193,7 @@ int main(void)
         cmocka_unit_test(HDP_BUFFERS_INIT_equals_init),
         cmocka_unit_test(HDP_WORK_INIT_equals_init),
         cmocka_unit_test(HDP_EXECUTOR_OPTIONS_INIT_equals_init),
+        cmocka_unit_test(HDP_LEASE_OPTIONS_INIT_equals_init),
         cmocka_unit_test(init_stays_within_the_size),
         cmocka_unit_test(init_refuses_what_holds_no_size),
         cmocka_unit_test(options_of_a_newer_program),

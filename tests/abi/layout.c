@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include <hdp/hdp.h>
+#include <hdp/lease.h>
 
 struct place {
     const char *type, *field; /* NULL field: the whole struct */
@@ -315,6 +315,58 @@ static const struct place places[] = {
     AT(hdp_executor_options, max_items, 48),
     AT(hdp_executor_options, learn, 56),
     AT(hdp_executor_options, on_memory, 60),
+
+    SIZE(hdp_lease_options, 56),
+    AT(hdp_lease_options, size, 0),
+    AT(hdp_lease_options, directory, 8),
+    AT(hdp_lease_options, mask, 16),
+    AT(hdp_lease_options, order, 24),
+    AT(hdp_lease_options, profile, 32),
+    AT(hdp_lease_options, timeout_ns, 40),
+    AT(hdp_lease_options, count, 48),
+    AT(hdp_lease_options, policy, 52),
+
+    SIZE(hdp_lease_info, 544),
+    AT(hdp_lease_info, size, 0),
+    AT(hdp_lease_info, device_count, 8),
+    AT(hdp_lease_info, descriptor_count, 12),
+    AT(hdp_lease_info, scope, 16),
+    AT(hdp_lease_info, adopted, 20),
+    AT(hdp_lease_info, waited_ns, 24),
+    AT(hdp_lease_info, directory, 32),
+    AT(hdp_lease_info, note, 288),
+
+    SIZE(hdp_lease_device_info, 240),
+    AT(hdp_lease_device_info, size, 0),
+    AT(hdp_lease_device_info, uuid, 8),
+    AT(hdp_lease_device_info, spec, 72),
+    AT(hdp_lease_device_info, file, 136),
+    AT(hdp_lease_device_info, shared, 232),
+    AT(hdp_lease_device_info, reserved, 236),
+
+    SIZE(hdp_lease_list_info, 536),
+    AT(hdp_lease_list_info, size, 0),
+    AT(hdp_lease_list_info, device_count, 8),
+    AT(hdp_lease_list_info, free_count, 12),
+    AT(hdp_lease_list_info, scope, 16),
+    AT(hdp_lease_list_info, reserved, 20),
+    AT(hdp_lease_list_info, directory, 24),
+    AT(hdp_lease_list_info, note, 280),
+
+    SIZE(hdp_lease_entry, 584),
+    AT(hdp_lease_entry, size, 0),
+    AT(hdp_lease_entry, state, 8),
+    AT(hdp_lease_entry, pid, 12),
+    AT(hdp_lease_entry, uid, 16),
+    AT(hdp_lease_entry, since_s, 24),
+    AT(hdp_lease_entry, elsewhere, 32),
+    AT(hdp_lease_entry, gone, 36),
+    AT(hdp_lease_entry, since, 40),
+    AT(hdp_lease_entry, command, 72),
+    AT(hdp_lease_entry, uuid, 104),
+    AT(hdp_lease_entry, spec, 168),
+    AT(hdp_lease_entry, file, 232),
+    AT(hdp_lease_entry, reason, 328),
 };
 
 enum { PLACE_COUNT = sizeof places / sizeof *places };

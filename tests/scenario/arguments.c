@@ -2,7 +2,7 @@
  * each pointer and, for each handle, every other kind of handle and memory
  * that is none; all are refused with a sentence and harm nothing. */
 #include <stdlib.h>
-#include "wrongs.h"
+#include "lease_arguments.h"
 
 static void library_and_context(void **state)
 {
@@ -337,6 +337,16 @@ DESTROYS(report)
 DESTROYS(balancer)
 DESTROYS(executor)
 
+static void destroy_lease(void *object)
+{
+    hdp_lease_destroy(object);
+}
+
+static void destroy_list(void *object)
+{
+    hdp_lease_list_destroy(object);
+}
+
 static const struct {
     enum kind kind;
     destroy_fn destroy;
@@ -350,6 +360,8 @@ static const struct {
     { REPORT, destroy_report, "hdp_report_destroy" },
     { BALANCER, destroy_balancer, "hdp_balancer_destroy" },
     { EXECUTOR, destroy_executor, "hdp_executor_destroy" },
+    { LEASE, destroy_lease, "hdp_lease_destroy" },
+    { LEASE_LIST, destroy_list, "hdp_lease_list_destroy" },
 };
 
 static void destroy_takes_its_own_alone(void **state)
@@ -357,6 +369,8 @@ static void destroy_takes_its_own_alone(void **state)
     hdp_topology_info topology = { .size = sizeof topology };
     hdp_profile_info profile = { .size = sizeof profile };
     hdp_report_info report = { .size = sizeof report };
+    hdp_lease_info lease = { .size = sizeof lease };
+    hdp_lease_list_info list = { .size = sizeof list };
     hdp_group *group = NULL;
     hdp_plan *plan = NULL;
     size_t i, d;
@@ -379,6 +393,8 @@ static void destroy_takes_its_own_alone(void **state)
     expect_ok(hdp_executor_run(NULL, own.executor, 7, &own.job.work));
     expect_ok(hdp_group_create_spec(&group, own.context, "sim:0", NULL));
     hdp_group_destroy(group);
+    expect_ok(hdp_lease_get(&lease, own.lease));
+    expect_ok(hdp_lease_list_get(&list, own.list));
 }
 
 /* ---- none is forgotten ----------------------------------------------------------- */
@@ -428,6 +444,7 @@ int main(void)
         cmocka_unit_test(reports),
         cmocka_unit_test(balancers),
         cmocka_unit_test(executors),
+        cmocka_unit_test(leases),
         cmocka_unit_test(destroy_takes_its_own_alone),
         cmocka_unit_test(every_function_was_tried),
     };

@@ -2,6 +2,9 @@
  * the other kinds, NULL, and memory that is no handle at all. */
 #ifndef WRONGS_H
 #define WRONGS_H
+#include <hdp/lease.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include "job.h"
 
 enum kind {
@@ -13,6 +16,8 @@ enum kind {
     REPORT,
     BALANCER,
     EXECUTOR,
+    LEASE,
+    LEASE_LIST,
     KINDS,
     NOTHING
 };
@@ -30,6 +35,9 @@ static struct {
     hdp_report *report;
     hdp_balancer *balancer;
     hdp_executor *executor;
+    hdp_lease *lease;
+    hdp_lease_list *list;
+    char folder[32]; /* of the lease */
     struct job job;
 } own;
 
@@ -44,6 +52,7 @@ static struct wrong {
 static int make_one_of_each(void **state)
 {
     hdp_executor_options options = { .size = sizeof options };
+    hdp_lease_options claim = { .size = sizeof claim };
     size_t i = 0;
 
     (void)state;
@@ -61,6 +70,11 @@ static int make_one_of_each(void **state)
     expect_ok(hdp_balancer_create(&own.balancer, own.profile, NULL));
     options.profile = own.profile;
     expect_ok(hdp_executor_create_on(&own.executor, own.group, &options));
+    (void)strcpy(own.folder, "/tmp/hdp-wrongs-XXXXXX");
+    claim.directory = mkdtemp(own.folder);
+    assert_non_null(claim.directory);
+    expect_ok(hdp_lease_acquire(&own.lease, own.context, "sim:7", &claim));
+    expect_ok(hdp_lease_list_create(&own.list, own.context, "sim:7", &claim));
     memset(ones, 0xff, sizeof ones);
     wrongs[i++] = (struct wrong){ CONTEXT, own.context, "a context" };
     wrongs[i++] = (struct wrong){ TOPOLOGY, own.topology, "a topology" };
@@ -70,6 +84,8 @@ static int make_one_of_each(void **state)
     wrongs[i++] = (struct wrong){ REPORT, own.report, "a report" };
     wrongs[i++] = (struct wrong){ BALANCER, own.balancer, "a balancer" };
     wrongs[i++] = (struct wrong){ EXECUTOR, own.executor, "an executor" };
+    wrongs[i++] = (struct wrong){ LEASE, own.lease, "a lease" };
+    wrongs[i++] = (struct wrong){ LEASE_LIST, own.list, "a list of leases" };
     wrongs[i++] = (struct wrong){ NOTHING, NULL, "NULL" };
     wrongs[i++] = (struct wrong){ NOTHING, zeros, "zeros" };
     wrongs[i++] = (struct wrong){ NOTHING, ones, "ones" };
@@ -79,6 +95,8 @@ static int make_one_of_each(void **state)
 
 static int give_all_back(void **state)
 {
+    char path[64];
+
     (void)state;
     hdp_context_destroy(own.context);
     hdp_group_destroy(own.group);
@@ -88,6 +106,11 @@ static int give_all_back(void **state)
     hdp_balancer_destroy(own.balancer);
     hdp_plan_destroy(own.plan);
     hdp_report_destroy(own.report);
+    hdp_lease_destroy(own.lease);
+    hdp_lease_list_destroy(own.list);
+    (void)snprintf(path, sizeof path, "%s/SIM-7.lease", own.folder);
+    (void)unlink(path);
+    (void)rmdir(own.folder);
     return 0;
 }
 
