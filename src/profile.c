@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "core/learn.h"
 #include "core/profile.h"
 #include "internal.h"
 #include "json/json.h"
@@ -223,17 +224,45 @@ out:
     return status;
 }
 
+/* A rank's first step at a share pays for the new shape, and one without rows
+ * says nothing. */
+static int is_sample(const hdp_report *report, const hdp_profile *profile,
+                     int32_t rank)
+{
+    return report->items[rank] > 0 && report->compute_ns[rank] > 0 &&
+           !report->first_at_share[rank] && !profile->ranks[rank].lacks_dtype;
+}
+
 hdp_status hdp_profile_update(hdp_profile **out, const hdp_profile *profile,
                               const struct hdp_report *report)
 {
+    hdp_status status = HDP_OK;
+    hdp_profile *updated = NULL;
+
     if (!out)
         return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
     *out = NULL;
-    HDPI_RETURN_IF(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
-    HDPI_RETURN_IF(hdpi_object_check(report, HDPI_REPORT, "report"));
-    return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                     "learning from steps is not in this version: calibrate "
-                     "again");
+    HDPI_TRY(hdpi_object_check(profile, HDPI_PROFILE, "profile"));
+    HDPI_TRY(hdpi_object_check(report, HDPI_REPORT, "report"));
+    int32_t count = profile->info.member_count;
+    if (report->info.rank_count != count)
+        HDPI_TRY(hdpi_fail(HDP_ERR_ARGUMENT,
+                           "the report is of %d ranks, the profile of %d",
+                           (int)report->info.rank_count, (int)count));
+    HDPI_TRY(hdpi_profile_new(&updated, count));
+    updated->info = profile->info;
+    for (int32_t i = 0; i < count; i++) {
+        HDPI_TRY(hdpi_profile_copy_rank(updated, i, &profile->ranks[i]));
+        if (is_sample(report, profile, i))
+            HDPI_TRY(hdpi_learn(updated, i, report->items[i],
+                                (double)report->compute_ns[i]));
+    }
+    assert(hdpi_profile_is_valid(updated));
+    *out = updated;
+    updated = NULL;
+out:
+    hdpi_profile_free(updated);
+    return status;
 }
 
 /* ---- questions ----------------------------------------------------------- */

@@ -33,8 +33,11 @@ hdp_status hdpi_profile_new(hdp_profile **out, int32_t count)
     hdpi_object_init(&profile->object, HDPI_PROFILE);
     profile->info.size = sizeof profile->info;
     profile->info.member_count = count;
-    for (int32_t i = 0; i < count; i++)
+    for (int32_t i = 0; i < count; i++) {
         profile->ranks[i].duty_percent = 100;
+        profile->ranks[i].reliable = 1;
+        profile->ranks[i].weight = HDPI_WEIGHT_MIN;
+    }
     *out = profile;
     profile = NULL;
     status = HDP_OK;
@@ -113,8 +116,9 @@ hdp_status hdpi_profile_set_points(hdp_profile *profile, int32_t rank,
         hdpi_error()->rank = rank;
         return HDP_ERR_ARGUMENT;
     }
-    /* one block: the items, the times, the padded times, the slopes */
-    int64_t *block = hdpi_alloc(n, 4 * sizeof *block, "a curve's points");
+    /* one block: items, times, padded times, slopes, provenances */
+    int64_t *block = hdpi_alloc(n, 4 * sizeof *block + sizeof *at->point_from,
+                                "a curve's points");
     if (!block)
         return HDP_ERR_MEMORY;
     double *times = (double *)(void *)(block + n);
@@ -129,6 +133,9 @@ hdp_status hdpi_profile_set_points(hdp_profile *profile, int32_t rank,
     at->point_ns = times;
     at->monotone_ns = times + n;
     at->slope_ns = times + 2 * n;
+    at->point_from = (int32_t *)(void *)(block + 4 * n);
+    for (size_t i = 0; i < n; i++)
+        at->point_from[i] = at->provenance;
     at->point_count = count;
     fill_slopes(at);
     at->rate = (double)items[n - 1] / ns[n - 1] * second_ns;
@@ -143,12 +150,16 @@ hdp_status hdpi_profile_copy_rank(hdp_profile *profile, int32_t rank,
     *to = *from;
     to->point_items = NULL;
     to->point_ns = to->monotone_ns = to->slope_ns = to->samples_ns = NULL;
+    to->point_from = NULL;
     to->point_count = 0;
     to->sample_count = 0;
-    if (from->point_count > 0)
+    if (from->point_count > 0) {
         HDPI_RETURN_IF(hdpi_profile_set_points(profile, rank, from->point_items,
                                                from->point_ns,
                                                from->point_count));
+        memcpy(to->point_from, from->point_from,
+               (size_t)from->point_count * sizeof *to->point_from);
+    }
     to->rate = from->rate;
     if (from->sample_count == 0)
         return HDP_OK;
@@ -306,6 +317,11 @@ static int is_figure(double value)
     return value >= 0 && value <= DBL_MAX;
 }
 
+static int is_origin(int32_t from)
+{
+    return from >= HDPI_FROM_MODEL && from <= HDPI_FROM_ASSUMED;
+}
+
 static int is_curve(const struct hdpi_rank_profile *rank)
 {
     if (rank->point_count == 0)
@@ -318,9 +334,18 @@ static int is_curve(const struct hdpi_rank_profile *rank)
                                                  : rank->point_ns[i];
         if (rank->point_items[i] <= before || !is_time(rank->point_ns[i]) ||
             rank->monotone_ns[i] > after ||
-            rank->monotone_ns[i] > rank->point_ns[i])
+            rank->monotone_ns[i] > rank->point_ns[i] ||
+            !is_origin(rank->point_from[i]))
             return 0;
     }
+    return 1;
+}
+
+int hdpi_profile_is_reliable(const hdp_profile *profile)
+{
+    for (int32_t i = 0; i < profile->info.member_count; i++)
+        if (!profile->ranks[i].reliable)
+            return 0;
     return 1;
 }
 
@@ -337,8 +362,12 @@ int hdpi_profile_is_valid(const hdp_profile *profile)
             !is_curve(rank) || !is_figure(rank->in_bytes_per_second) ||
             !is_figure(rank->out_bytes_per_second) ||
             !is_figure(rank->reduce_bytes_per_second) ||
-            !is_figure(rank->rate) || !is_figure(rank->rate_flops) ||
-            !is_figure(rank->spread) || !memchr(rank->key, 0, HDPI_KEY_MAX))
+            !is_figure(rank->copy_bytes_per_second) ||
+            !is_figure(rank->launch_ns) || !is_figure(rank->doubted) ||
+            rank->weight < HDPI_WEIGHT_MIN || rank->weight > HDPI_WEIGHT_MAX ||
+            !is_origin(rank->provenance) || !is_figure(rank->rate) ||
+            !is_figure(rank->rate_flops) || !is_figure(rank->spread) ||
+            !memchr(rank->key, 0, HDPI_KEY_MAX))
             return 0;
     }
     return 1;

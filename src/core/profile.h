@@ -4,12 +4,18 @@
 #define HDPI_PROFILE_H
 #include "base/object.h"
 
-enum { HDPI_KEY_MAX = 192 };
+enum {
+    HDPI_KEY_MAX = 192,
+    HDPI_WEIGHT_MIN = 2, /* of a calibration */
+    HDPI_WEIGHT_MAX = 9
+};
 
+/* Where a figure came from. */
 enum {
     HDPI_FROM_MODEL = 0, /* the caller or a file gave it */
     HDPI_FROM_MEASURED = 1,
-    HDPI_FROM_STEPS = 2
+    HDPI_FROM_STEPS = 2,  /* corrected by what real steps took */
+    HDPI_FROM_ASSUMED = 3 /* measuring failed: like another's */
 };
 
 /* Time of a shard in ns: t(0) = 0; with points, straight lines between them,
@@ -23,14 +29,21 @@ struct hdpi_rank_profile {
     double *point_ns;     /* as measured or given; monotone_ns is used */
     double *monotone_ns;  /* non-decreasing */
     double *slope_ns;     /* an item after each point, as given; derived */
+    int32_t *point_from;  /* HDPI_FROM_*, one a point */
     int64_t point_count;
     double in_bytes_per_second, out_bytes_per_second; /* 0: not a limit */
     double reduce_bytes_per_second;
-    int64_t memory_bytes;  /* free for the work; 0: not known, no cap */
+    double copy_bytes_per_second; /* within its memory; 0: not known */
+    double launch_ns;             /* of an empty call; 0: not known */
+    int64_t memory_bytes;         /* free for the work; 0: not known, no cap */
     int32_t memory_domain; /* ranks with the same number share; 0: its own */
     int32_t lacks_dtype;   /* 1: cannot compute in the profile's dtype */
     int32_t simulated;     /* 1: the figures are a model's, not a clock's */
-    int32_t provenance;    /* HDPI_FROM_* */
+    int32_t provenance;    /* HDPI_FROM_*; of points set from now on too */
+    int32_t weight;        /* steps that the curve counts for (core/learn.h) */
+    int32_t reliable;      /* 0: samples too far apart, or measuring failed */
+    double doubted;        /* a step took so many times the curve, which nobody
+                              believes yet; 0: none did */
     int32_t duty_percent;  /* declared slowdown; 100: none */
     double rate;           /* items a second; see compare_rates */
     double rate_flops;     /* GEMM probe; 0: not known */
@@ -46,12 +59,14 @@ struct hdp_profile {
     struct hdpi_rank_profile *ranks; /* info.member_count */
 };
 
-/** A profile of `count` zeroed ranks (memory their own, duty 100). */
+/** A profile of `count` zeroed ranks (memory their own, duty 100, reliable,
+ *  of a calibration's weight). */
 hdp_status hdpi_profile_new(hdp_profile **out, int32_t count);
 void hdpi_profile_free(hdp_profile *profile);
 
 /**
- * Gives a rank its points and derives monotone_ns and rate.
+ * Gives a rank its points, each of the rank's provenance, and derives
+ * monotone_ns and rate.
  *
  * Items must be strictly increasing and > 0, times finite and > 0.
  * @return HDP_ERR_ARGUMENT naming `rank` and the position; HDP_ERR_MEMORY.
@@ -93,6 +108,10 @@ void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
  *  at: a fixed cost weighs more in a smaller one, so rates of different sizes
  *  do not compare. Without points, the rate of ever larger sizes. */
 void hdpi_profile_compare_rates(hdp_profile *profile);
+
+/** 1: every rank's figures can be relied on, also later: worth keeping in a
+ *  cache. */
+int hdpi_profile_is_reliable(const hdp_profile *profile);
 
 int hdpi_profile_is_valid(const hdp_profile *profile);
 #endif

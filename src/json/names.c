@@ -18,7 +18,7 @@ TABLE(verdict, "accepted", "range", "not_a_number", "repeat", "ambiguous",
 TABLE(hook, "alloc", "copy", "launch", "wait", "reduce");
 TABLE(probe, "gemm", "copy", "launch", "link", "work", "all");
 TABLE(ended, "spread", "budget", "given");
-TABLE(origin, "model", "measured", "steps");
+TABLE(origin, "model", "measured", "steps", "assumed");
 TABLE(rule, "finish", "proportional", "equal", "single", "manual");
 TABLE(state, "active", "empty", "benched");
 TABLE(bound, "speed", "memory", "quantum", "min", "max", "link", "dtype",

@@ -43,6 +43,9 @@ static void write_rank(struct hdpi_json *json, const hdp_profile_info *info,
     hdpi_json_text(json, "key", rank->key);
     write_kind(json, info);
     hdpi_json_name(json, "provenance", &hdpi_origin_names, rank->provenance);
+    hdpi_json_int(json, "weight", rank->weight);
+    hdpi_json_real(json, "doubted", rank->doubted);
+    hdpi_json_bool(json, "reliable", rank->reliable);
     hdpi_json_bool(json, "simulated", rank->simulated);
     hdpi_json_int(json, "duty_percent", rank->duty_percent);
     hdpi_json_bool(json, "lacks_dtype", rank->lacks_dtype);
@@ -56,10 +59,14 @@ static void write_rank(struct hdpi_json *json, const hdp_profile_info *info,
     hdpi_json_real(json, "fixed_ns", rank->fixed_ns);
     hdpi_json_real(json, "item_ns", rank->item_ns);
     write_points(json, rank);
+    hdpi_json_all_names(json, "point_provenance", &hdpi_origin_names,
+                        rank->point_from, rank->point_count);
     hdpi_json_real(json, "in_bytes_per_second", rank->in_bytes_per_second);
     hdpi_json_real(json, "out_bytes_per_second", rank->out_bytes_per_second);
     hdpi_json_real(json, "reduce_bytes_per_second",
                    rank->reduce_bytes_per_second);
+    hdpi_json_real(json, "copy_bytes_per_second", rank->copy_bytes_per_second);
+    hdpi_json_real(json, "launch_ns", rank->launch_ns);
     hdpi_json_int(json, "memory_bytes", rank->memory_bytes);
     hdpi_json_int(json, "memory_domain", rank->memory_domain);
     hdpi_json_reals(json, "samples", rank->samples_ns, rank->sample_count);
@@ -157,6 +164,9 @@ static hdp_status read_points(hdp_profile *profile, int32_t rank,
         previous = items[i];
     }
     HDPI_TRY(hdpi_profile_set_points(profile, rank, items, ns, (int64_t)count));
+    HDPI_TRY(hdpi_json_take_names(member, "point_provenance",
+                                  &hdpi_origin_names, count,
+                                  profile->ranks[rank].point_from));
 out:
     free(items);
     free(ns);
@@ -201,6 +211,9 @@ static hdp_status read_figures(struct hdpi_rank_profile *rank,
         { "in_bytes_per_second", DBL_MAX, &rank->in_bytes_per_second },
         { "out_bytes_per_second", DBL_MAX, &rank->out_bytes_per_second },
         { "reduce_bytes_per_second", DBL_MAX, &rank->reduce_bytes_per_second },
+        { "copy_bytes_per_second", DBL_MAX, &rank->copy_bytes_per_second },
+        { "launch_ns", DBL_MAX, &rank->launch_ns },
+        { "doubted", DBL_MAX, &rank->doubted },
     };
 
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
@@ -223,6 +236,9 @@ static hdp_status read_rank(hdp_profile *profile, int32_t index,
         hdpi_json_take_text(member, "key", rank->key, sizeof rank->key));
     HDPI_RETURN_IF(hdpi_json_take_name(member, "provenance", &hdpi_origin_names,
                                        &rank->provenance));
+    HDPI_RETURN_IF(hdpi_json_take_int32(member, "weight", HDPI_WEIGHT_MIN,
+                                        HDPI_WEIGHT_MAX, &rank->weight));
+    HDPI_RETURN_IF(hdpi_json_take_bool(member, "reliable", &rank->reliable));
     HDPI_RETURN_IF(hdpi_json_take_bool(member, "simulated", &rank->simulated));
     HDPI_RETURN_IF(hdpi_json_take_int32(member, "duty_percent", 1, 100,
                                         &rank->duty_percent));

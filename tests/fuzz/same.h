@@ -73,6 +73,12 @@ static inline void rank_same(const struct hdpi_rank_profile *a,
     SAME(a, b, in_bytes_per_second);
     SAME(a, b, out_bytes_per_second);
     SAME(a, b, reduce_bytes_per_second);
+    SAME(a, b, copy_bytes_per_second);
+    SAME(a, b, launch_ns);
+    SAME(a, b, weight);
+    SAME(a, b, doubted);
+    SAME(a, b, reliable);
+    SAME_ARRAY(a, b, point_from, a->point_count);
     SAME(a, b, memory_bytes);
     SAME(a, b, memory_domain);
     SAME(a, b, lacks_dtype);

@@ -11,6 +11,7 @@ static void draw_points(hdp_profile *profile, int32_t rank)
 {
     int64_t items[20], last = 0, count = draw(1, 20);
     double ns[20];
+    profile->ranks[rank].provenance = draw(HDPI_FROM_MODEL, HDPI_FROM_ASSUMED);
     for (int64_t i = 0; i < count; i++) {
         last += 1 + draw_wide() % 1000000;
         items[i] = last;
@@ -18,6 +19,9 @@ static void draw_points(hdp_profile *profile, int32_t rank)
     }
     assert_int_equal(hdpi_profile_set_points(profile, rank, items, ns, count),
                      HDP_OK);
+    for (int64_t i = 0; i < count; i++)
+        profile->ranks[rank].point_from[i] =
+            draw(HDPI_FROM_MODEL, HDPI_FROM_ASSUMED);
 }
 
 static void draw_rank(hdp_profile *profile, int32_t index)
@@ -31,11 +35,16 @@ static void draw_rank(hdp_profile *profile, int32_t index)
     rank->in_bytes_per_second = draw_figure();
     rank->out_bytes_per_second = draw_figure();
     rank->reduce_bytes_per_second = draw_figure();
+    rank->copy_bytes_per_second = draw_figure();
+    rank->launch_ns = draw_figure();
+    rank->weight = draw(HDPI_WEIGHT_MIN, HDPI_WEIGHT_MAX);
+    rank->doubted = draw_figure();
+    rank->reliable = draw(0, 1);
     rank->memory_bytes = draw_wide();
     rank->memory_domain = draw(0, 3);
     rank->lacks_dtype = draw(0, 1);
     rank->simulated = draw(0, 1);
-    rank->provenance = draw(HDPI_FROM_MODEL, HDPI_FROM_STEPS);
+    rank->provenance = draw(HDPI_FROM_MODEL, HDPI_FROM_ASSUMED);
     rank->duty_percent = draw(1, 100);
     rank->rate = draw_figure();
     rank->rate_flops = draw_figure();
@@ -80,7 +89,13 @@ static void same_rank(const struct hdpi_rank_profile *a,
     SAME_BYTES(a, b, monotone_ns, points * sizeof *a->monotone_ns);
     SAME_REAL(a, b, in_bytes_per_second);
     SAME_REAL(a, b, out_bytes_per_second);
+    SAME_BYTES(a, b, point_from, points * sizeof *a->point_from);
     SAME_REAL(a, b, reduce_bytes_per_second);
+    SAME_REAL(a, b, copy_bytes_per_second);
+    SAME_REAL(a, b, launch_ns);
+    SAME_INT(a, b, weight);
+    SAME_REAL(a, b, doubted);
+    SAME_INT(a, b, reliable);
     SAME_INT(a, b, memory_bytes);
     SAME_INT(a, b, memory_domain);
     SAME_INT(a, b, lacks_dtype);

@@ -31,20 +31,28 @@
 #define PROFILE_SAMPLE                                                         \
     "{\"schema\":\"hdp.profile\",\"schema_version\":1,\"members\":["           \
     "{\"key\":\"SIM-0\",\"probe\":\"work\",\"dtype\":\"bf16\","                \
-    "\"compute\":\"f32\",\"provenance\":\"measured\",\"simulated\":true,"      \
+    "\"compute\":\"f32\",\"provenance\":\"steps\",\"weight\":5,"               \
+    "\"doubted\":2.5,"                                                         \
+    "\"reliable\":false,\"simulated\":true,"                                   \
     "\"duty_percent\":100,\"lacks_dtype\":false,\"rate\":40000,"               \
     "\"rate_flops\":1234500000.5,\"ratio\":0.8,\"spread\":0.0125,"             \
     "\"fixed_ns\":0,\"item_ns\":0,"                                            \
     "\"points\":[[1,500000.25],[8,200000],[16,400000]],"                       \
+    "\"point_provenance\":[\"measured\",\"steps\",\"measured\"],"              \
     "\"in_bytes_per_second\":0,\"out_bytes_per_second\":0,"                    \
-    "\"reduce_bytes_per_second\":0,\"memory_bytes\":80000000000,"              \
+    "\"reduce_bytes_per_second\":0,\"copy_bytes_per_second\":0,"               \
+    "\"launch_ns\":0,\"memory_bytes\":80000000000,"                            \
     "\"memory_domain\":3,\"samples\":[399999.5,400000.5]},"                    \
     "{\"key\":\"\",\"probe\":\"work\",\"dtype\":\"bf16\","                     \
-    "\"compute\":\"f32\",\"provenance\":\"model\",\"simulated\":false,"        \
+    "\"compute\":\"f32\",\"provenance\":\"model\",\"weight\":2,"               \
+    "\"doubted\":0,"                                                           \
+    "\"reliable\":true,\"simulated\":false,"                                   \
     "\"duty_percent\":50,\"lacks_dtype\":false,\"rate\":0,\"rate_flops\":0,"   \
     "\"ratio\":0.2,\"spread\":0,\"fixed_ns\":1500000,\"item_ns\":100000,"      \
-    "\"points\":[],\"in_bytes_per_second\":1e20,"                              \
+    "\"points\":[],\"point_provenance\":[],"                                   \
+    "\"in_bytes_per_second\":1e20,"                                            \
     "\"out_bytes_per_second\":0.125,\"reduce_bytes_per_second\":0,"            \
+    "\"copy_bytes_per_second\":2e21,\"launch_ns\":9400.5,"                     \
     "\"memory_bytes\":0,\"memory_domain\":0,\"samples\":[]}],"                 \
     "\"elapsed_ns\":300000000,\"warmup_ns\":1,\"ended_by\":\"budget\","        \
     "\"drifting\":true,\"fingerprint\":\"fedcba9876543210\"}"
