@@ -1,22 +1,18 @@
-/* Group + balancer: from a specification to steps on every device. In this
- * version the plan follows from the profile and stays; learning comes later. */
+/* Group + balancer: from a specification to steps on every device, whose times
+ * are learned from, so that the next ones are divided better. */
 #include <stdlib.h>
+#include <stdio.h>
 #include "base/mem.h"
 #include "base/options.h"
-#include "internal.h"
-
-struct hdp_executor {
-    struct hdpi_object object;
-    hdp_group *group;       /* one reference */
-    hdp_balancer *balancer; /* own */
-    int64_t last_total;     /* of the last run; -1: none yet */
-    int32_t learn;
-};
+#include "executor.h"
 
 static void executor_free(hdp_executor *executor)
 {
+    hdp_plan_destroy(executor->plan);
+    hdp_report_destroy(executor->seen);
     hdp_balancer_destroy(executor->balancer);
     hdp_group_destroy(executor->group);
+    free(executor->caps);
     free(executor);
 }
 
@@ -27,10 +23,6 @@ static hdp_status check_options(const hdp_executor_options *own)
     if (own->on_memory != 0 && own->on_memory != 1)
         return hdpi_fail(HDP_ERR_ARGUMENT, "on_memory is %d",
                          (int)own->on_memory);
-    if (own->on_memory == 1)
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "on_memory: running a batch again with a lower cap "
-                         "comes in a later version");
     return HDP_OK;
 }
 
@@ -47,6 +39,18 @@ static hdp_status check_profile(const hdp_profile *profile,
         return hdpi_fail(HDP_ERR_ARGUMENT,
                          "the profile is of other devices than the group's; "
                          "hdp_profile_select() picks what fits");
+    return HDP_OK;
+}
+
+static hdp_status make_caps(hdp_executor *executor, const int64_t *max_items)
+{
+    int32_t count = executor->group->member_count, m;
+
+    executor->caps = hdpi_alloc((size_t)count, sizeof(int64_t), "limits");
+    if (!executor->caps)
+        return HDP_ERR_MEMORY;
+    for (m = 0; m < count; ++m)
+        executor->caps[m] = max_items ? max_items[m] : -1;
     return HDP_OK;
 }
 
@@ -69,6 +73,8 @@ static hdp_status make_balancer(hdp_executor *executor,
         split.min_items = own->min_items;
     if (own->max_items)
         split.max_items = own->max_items;
+    executor->item_bytes = split.item_bytes;
+    HDPI_RETURN_IF(make_caps(executor, split.max_items));
     return hdp_balancer_create(&executor->balancer, profile, &split);
 }
 
@@ -90,7 +96,8 @@ static hdp_status create_on(hdp_executor **out, hdp_group *group,
     hdpi_object_retain(&group->object);
     executor->group = group;
     executor->learn = own->learn;
-    executor->last_total = -1;
+    executor->on_memory = own->on_memory;
+    HDPI_TRY(hdpi_report_new(&executor->seen, group->member_count, 0));
     if (!own->profile)
         HDPI_TRY(hdp_calibrate(&measured, group, own->calibrate));
     HDPI_TRY(
@@ -153,6 +160,40 @@ hdp_group *hdp_executor_group(hdp_executor *executor)
     return executor_check(executor) == HDP_OK ? executor->group : NULL;
 }
 
+/* ---- plans --------------------------------------------------------------- */
+
+/* Who had how much, and has now: for a log. Of many ranks the first ones. */
+static void say_resplit(const hdp_executor *executor, const hdp_plan *before,
+                        const hdp_plan *now)
+{
+    char text[160] = "";
+    size_t used = 0;
+    int32_t r;
+
+    for (r = 0; r < now->info.rank_count && used < sizeof text; ++r)
+        if (before->items[r] != now->items[r])
+            used += (size_t)snprintf(
+                text + used, sizeof text - used, "%srank %d: %lld to %lld",
+                used ? ", " : "", (int)r, (long long)before->items[r],
+                (long long)now->items[r]);
+    hdpi_log(&executor->group->context->log, HDP_LOG_INFO,
+             "%lld items divided anew: %s%s", (long long)now->info.total, text,
+             used < sizeof text ? "" : " ...");
+}
+
+hdp_status hdpi_executor_replan(hdp_executor *executor, int64_t total)
+{
+    hdp_plan *before = executor->plan, *now = NULL;
+
+    HDPI_RETURN_IF(hdp_balancer_plan(&now, executor->balancer, total));
+    if (before && before->info.total == total &&
+        before->info.hash != now->info.hash)
+        say_resplit(executor, before, now);
+    hdp_plan_destroy(before);
+    executor->plan = now;
+    return HDP_OK;
+}
+
 hdp_status hdp_executor_plan(hdp_plan **out, hdp_executor *executor,
                              int64_t total)
 {
@@ -160,24 +201,90 @@ hdp_status hdp_executor_plan(hdp_plan **out, hdp_executor *executor,
         return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
     *out = NULL;
     HDPI_RETURN_IF(executor_check(executor));
-    HDPI_RETURN_IF(hdp_balancer_plan(out, executor->balancer, total));
-    executor->last_total = total;
+    HDPI_RETURN_IF(hdpi_executor_replan(executor, total));
+    hdpi_object_retain(&executor->plan->object);
+    *out = executor->plan;
     return HDP_OK;
+}
+
+/* ---- learning ------------------------------------------------------------ */
+
+static void learn(hdp_executor *executor, const hdp_report *report)
+{
+    hdp_error before = *hdpi_error();
+
+    if (executor->learn == -1 ||
+        hdp_balancer_observe(executor->balancer, report) == HDP_OK)
+        return;
+    hdpi_log(&executor->group->context->log, HDP_LOG_WARN,
+             "step %llu was well, but nothing is learned from it: %s",
+             (unsigned long long)report->info.step, hdp_last_error());
+    *hdpi_error() = before;
 }
 
 hdp_status hdp_executor_run(hdp_report **out, hdp_executor *executor,
                             int64_t total, const hdp_work *work)
 {
-    hdp_plan *plan = NULL;
+    hdp_report *report = NULL;
     hdp_status status;
 
     if (out)
         *out = NULL;
-    HDPI_RETURN_IF(hdp_executor_plan(&plan, executor, total));
-    status = hdp_run(out, executor->group, plan, work);
-    hdp_plan_destroy(plan);
-    return status;
+    HDPI_RETURN_IF(executor_check(executor));
+    HDPI_RETURN_IF(hdpi_executor_replan(executor, total));
+    do
+        status = hdp_run(&report, executor->group, executor->plan, work);
+    while (status == HDP_ERR_MEMORY && hdpi_executor_shrink(executor));
+    HDPI_RETURN_IF(status);
+    learn(executor, report);
+    if (out)
+        *out = report;
+    else
+        hdp_report_destroy(report);
+    return HDP_OK;
 }
+
+static hdp_status check_seen(const hdp_executor *executor, const int64_t *items,
+                             const int64_t *compute_ns)
+{
+    int64_t total = 0;
+    int32_t m;
+
+    if (!items || !compute_ns)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "%s is NULL",
+                         items ? "compute_ns" : "items");
+    for (m = 0; m < executor->group->member_count; ++m) {
+        if (items[m] < 0)
+            return hdpi_fail(HDP_ERR_ARGUMENT, "items[%d] is %lld", (int)m,
+                             (long long)items[m]);
+        if (compute_ns[m] < -1)
+            return hdpi_fail(HDP_ERR_ARGUMENT, "compute_ns[%d] is %lld", (int)m,
+                             (long long)compute_ns[m]);
+        HDPI_RETURN_IF(hdpi_add(&total, total, items[m], "the sum of items"));
+    }
+    return HDP_OK;
+}
+
+hdp_status hdp_executor_observe(hdp_executor *executor, const int64_t *items,
+                                const int64_t *compute_ns)
+{
+    hdp_report *seen;
+    int32_t m;
+
+    HDPI_RETURN_IF(executor_check(executor));
+    HDPI_RETURN_IF(check_seen(executor, items, compute_ns));
+    if (executor->learn == -1)
+        return HDP_OK; /* told to keep the first plan: nothing to learn */
+    seen = executor->seen;
+    hdpi_report_clear(seen);
+    for (m = 0; m < executor->group->member_count; ++m) {
+        seen->items[executor->group->members[m].rank] = items[m];
+        seen->compute_ns[executor->group->members[m].rank] = compute_ns[m];
+    }
+    return hdp_balancer_observe(executor->balancer, seen);
+}
+
+/* ---- reduces ------------------------------------------------------------- */
 
 /* Before the first plan only reduces that bring their weights can be done. */
 static hdp_status check_weights(const hdp_buffers *buffers)
@@ -198,32 +305,10 @@ static hdp_status check_weights(const hdp_buffers *buffers)
 hdp_status hdp_executor_all_reduce(hdp_executor *executor,
                                    const hdp_buffers *buffers)
 {
-    hdp_plan *plan = NULL;
-    hdp_status status;
-
     HDPI_RETURN_IF(executor_check(executor));
-    if (executor->last_total >= 0)
-        HDPI_RETURN_IF(
-            hdp_balancer_plan(&plan, executor->balancer, executor->last_total));
-    else
+    if (!executor->plan)
         HDPI_RETURN_IF(check_weights(buffers));
-    status = hdp_all_reduce(executor->group, plan, buffers);
-    hdp_plan_destroy(plan);
-    return status;
-}
-
-hdp_status hdp_executor_observe(hdp_executor *executor, const int64_t *items,
-                                const int64_t *compute_ns)
-{
-    HDPI_RETURN_IF(executor_check(executor));
-    if (!items || !compute_ns)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "%s is NULL",
-                         items ? "compute_ns" : "items");
-    if (executor->learn == -1)
-        return HDP_OK; /* told to keep the first plan: nothing to learn */
-    return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                     "learning from steps comes in a later version; with "
-                     "learn = -1 observing is accepted and changes nothing");
+    return hdp_all_reduce(executor->group, executor->plan, buffers);
 }
 
 hdp_status hdp_executor_profile(hdp_profile **out, const hdp_executor *executor)

@@ -274,6 +274,9 @@ void hdpi_step_complete(hdp_group *group, struct hdpi_step *step);
  *  returns what it said before; such a thread may make or await no step. */
 const hdp_group *hdpi_step_working_for(const hdp_group *group);
 hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number);
+/** What was free on a member of mine when a done step, failed or not, ended;
+ *  -1: not known, or no longer. */
+int64_t hdpi_step_free_bytes(hdp_group *group, uint64_t number, int32_t member);
 /** Releases all that the slot holds. */
 void hdpi_step_finish(struct hdpi_step *step);
 

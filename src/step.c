@@ -144,6 +144,18 @@ static hdp_status claim_slot(hdp_group *group, struct hdpi_step *step)
     return status;
 }
 
+int64_t hdpi_step_free_bytes(hdp_group *group, uint64_t number, int32_t member)
+{
+    struct hdpi_step *step = slot_of(group, number);
+    int64_t bytes = -1;
+
+    (void)pthread_mutex_lock(&group->lock);
+    if (step->number == number)
+        bytes = step->outcomes[member].free_bytes;
+    (void)pthread_mutex_unlock(&group->lock);
+    return bytes;
+}
+
 static hdp_status open_slot(struct hdpi_step **out, hdp_group *group,
                             int64_t timeout_ns)
 {

@@ -311,10 +311,6 @@ static void options_are_checked(void **state)
 
     (void)state;
     desk_open(&desk, sim_spec, NULL);
-    options.on_memory = 1;
-    expect_status(
-        HDP_ERR_UNSUPPORTED,
-        hdp_executor_create(&executor, desk.context, sim_spec, &options));
     options.on_memory = 2;
     expect_status(HDP_ERR_ARGUMENT, hdp_executor_create(&executor, desk.context,
                                                         sim_spec, &options));
