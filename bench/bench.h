@@ -34,6 +34,9 @@ int library_open(struct bench *bench); /* context, versions */
 /** Group and the `devices` section; says every slowdown in words. spec NULL:
  *  what -d gave, or auto. */
 int library_group(struct bench *bench, const char *spec);
+/** What a table calls a device: "sim:0 NVIDIA GeForce RTX 3090", or its
+ *  specification where it has no name of its own. May use `text`. */
+const char *library_label(const hdp_device *device, char *text, size_t size);
 /** A comment line a member, for the head of a table. */
 void library_say_devices(struct bench *bench);
 void library_close(struct bench *bench);
@@ -101,7 +104,8 @@ int plans_split(struct bench *bench, const hdp_profile *profile, int32_t rule,
 json_t *plans_json(const struct bench *bench, const hdp_plan *plan);
 
 /** Shares and reasons, a line a rank. */
-void plans_table(struct bench *bench, const hdp_plan *plan);
+void plans_table(struct bench *bench, const hdp_profile *profile,
+                 const hdp_plan *plan);
 
 /** Why a rank's share is what it is, in words. */
 const char *plans_reason(int32_t bound_by, int32_t state);

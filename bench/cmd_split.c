@@ -98,7 +98,7 @@ static int show_rules(struct bench *bench, const hdp_profile *profile)
                            bench->options.total, &plan);
         if (!code) {
             json_t *json = plans_json(bench, plan);
-            plans_table(bench, plan);
+            plans_table(bench, profile, plan);
             code = tell_changes(bench, profile, bench->options.rules[i], plan,
                                 json);
             json_array_append_new(plans, json);

@@ -141,6 +141,24 @@ json_t *library_device_json(const hdp_device *device)
     return json;
 }
 
+/* A simulated device of a specification has no name but its own text. */
+static int has_name(const hdp_device *device)
+{
+    return device->kind != HDP_HOST && device->name[0] &&
+           !(device->kind == HDP_SIM && strcmp(device->name, "simulated") == 0);
+}
+
+const char *library_label(const hdp_device *device, char *text, size_t size)
+{
+    int spec = (int)(device->kind == HDP_SIM ? strcspn(device->spec, "/")
+                                             : strlen(device->spec));
+
+    if (!has_name(device))
+        return device->spec;
+    snprintf(text, size, "%.*s %s", spec, device->spec, device->name);
+    return text;
+}
+
 void library_say_devices(struct bench *bench)
 {
     char text[128];
@@ -148,9 +166,11 @@ void library_say_devices(struct bench *bench)
     for (int32_t m = 0; m < bench->members; ++m) {
         const hdp_device *device = &bench->devices[m];
         const char *slow = library_slowdown(device, text, sizeof text);
+        const char *name =
+            device->kind == HDP_HOST || has_name(device) ? device->name : "";
         fprintf(bench->document.text, "# member %d: %s, %s%s%s\n", (int)m,
-                device->spec, device->kind == HDP_SIM ? "" : device->name,
-                slow && device->kind != HDP_SIM ? "; " : "", slow ? slow : "");
+                device->spec, name, slow && *name ? "; " : "",
+                slow ? slow : "");
     }
 }
 

@@ -148,7 +148,7 @@ int measure_table(struct bench *bench, const hdp_profile *profile)
     json_t *members = json_object_get(section, "members");
     struct table table;
     hdp_profile_info info;
-    char rate[32], words[TABLE_CELL_MAX], time[24];
+    char rate[32], words[TABLE_CELL_MAX], label[TABLE_CELL_MAX], time[24];
 
     hdp_options_init(&info, sizeof info);
     int code = library_try(bench, hdp_profile_get(&info, profile));
@@ -163,7 +163,9 @@ int measure_table(struct bench *bench, const hdp_profile *profile)
         json_t *ratio = json_object_get(member, "ratio");
         table_cell(&table, "%zu", i);
         table_cell(&table, "%s",
-                   i < (size_t)bench->members ? bench->devices[i].spec : "-");
+                   i < (size_t)bench->members
+                       ? library_label(&bench->devices[i], label, sizeof label)
+                       : "-");
         table_cell(&table, "%s", rate_text(rate, sizeof rate, member));
         if (json_is_number(ratio))
             table_cell(&table, "%.4f", json_number_value(ratio));

@@ -134,7 +134,9 @@ const struct option_row option_rows[] = {
     { C(SPLIT), 0, "remove", "RANK", OPTION_REMOVE, AT(remove), 0, INT32_MAX,
       NULL, 0, "and without this rank; may repeat" },
     { PLANNING, 0, "quantum", "Q|auto", OPTION_QUANTUM, AT(quantum), 1, ANY,
-      NULL, 0, "shares are multiples of Q (default 1)" },
+      NULL, 0,
+      "shares are multiples of Q (default 1); auto: of what each device's "
+      "curve prefers" },
     { PLANNING, 0, "rule", "RULE", OPTION_RULE, AT(rules), 0, 0, NULL, 0,
       "finish, proportional, equal, single or manual=3/2; repeat or "
       "join by commas (default: split finish, run all but manual)" },

@@ -136,12 +136,12 @@ json_t *plans_json(const struct bench *bench, const hdp_plan *plan)
 }
 
 static void compare_line(FILE *out, const char *what, int64_t ns,
-                         int64_t step_ns)
+                         int64_t step_ns, const char *impossible)
 {
     char time[24];
 
     if (ns < 0) {
-        fprintf(out, "%-12s does not fit\n", what);
+        fprintf(out, "%-12s %s\n", what, impossible);
         return;
     }
     fprintf(out, "%-12s %s", what, table_ns(time, (double)ns));
@@ -150,14 +150,48 @@ static void compare_line(FILE *out, const char *what, int64_t ns,
     fputc('\n', out);
 }
 
-void plans_table(struct bench *bench, const hdp_plan *plan)
+/* What keeps shares from being equal shows in the plan that comes closest. */
+static void why_not_equal(struct bench *bench, const hdp_profile *profile,
+                          int64_t total, char *text, size_t size)
+{
+    static const char *const words[] = {
+        [HDP_BOUND_SPEED] = NULL,
+        [HDP_BOUND_MEMORY] = "holds no more in its memory",
+        [HDP_BOUND_QUANTUM] = "gets the rest of the quantum",
+        [HDP_BOUND_MIN] = "has a larger minimum",
+        [HDP_BOUND_MAX] = "has a lower maximum",
+        [HDP_BOUND_LINK] = NULL,
+        [HDP_BOUND_DTYPE] = "cannot compute this type",
+        [HDP_BOUND_DROPPED] = NULL,
+    };
+    hdp_split_options split;
+    hdp_plan_info info;
+    hdp_plan *plan = NULL;
+
+    snprintf(text, size, "does not fit");
+    hdp_options_init(&info, sizeof info);
+    if (!plans_options(bench, profile, HDP_RULE_EQUAL, &split) &&
+        hdp_split(&plan, profile, total, &split) == HDP_OK &&
+        hdp_plan_get(&info, plan) == HDP_OK) {
+        snprintf(text, size, "not possible");
+        for (int i = info.rank_count; i-- > 0;) {
+            const char *why = words[info.bound_by[i]];
+            if (why)
+                snprintf(text, size, "not possible: rank %d %s", i, why);
+        }
+    }
+    hdp_plan_destroy(plan);
+}
+
+void plans_table(struct bench *bench, const hdp_profile *profile,
+                 const hdp_plan *plan)
 {
     static const char *const titles[] = { "rank", "device", "items", "share",
                                           "from", "takes",  "why",   NULL };
     FILE *out = bench->document.text;
     struct table table;
     hdp_plan_info info;
-    char time[24];
+    char time[24], text[TABLE_CELL_MAX] = "";
 
     hdp_options_init(&info, sizeof info);
     if (hdp_plan_get(&info, plan) != HDP_OK)
@@ -169,7 +203,9 @@ void plans_table(struct bench *bench, const hdp_plan *plan)
     for (int i = 0; i < info.rank_count; ++i) {
         table_cell(&table, "%d", i);
         table_cell(&table, "%s",
-                   i < bench->members ? bench->devices[i].spec : "-");
+                   i < bench->members
+                       ? library_label(&bench->devices[i], text, sizeof text)
+                       : "-");
         table_cell(&table, "%lld", (long long)info.items[i]);
         table_cell(&table, "%.2f %%", 100 * info.weights[i]);
         table_cell(&table, "%lld", (long long)info.offsets[i]);
@@ -180,6 +216,9 @@ void plans_table(struct bench *bench, const hdp_plan *plan)
     fprintf(out, "\n%-12s %s", "step", table_ns(time, (double)info.step_ns));
     fprintf(out, " predicted; lower bound %s, gap %.3g\n",
             table_ns(time, (double)info.lower_bound_ns), info.gap);
-    compare_line(out, "equal", info.equal_ns, info.step_ns);
-    compare_line(out, "best single", info.best_single_ns, info.step_ns);
+    if (info.equal_ns < 0)
+        why_not_equal(bench, profile, info.total, text, sizeof text);
+    compare_line(out, "equal", info.equal_ns, info.step_ns, text);
+    compare_line(out, "best single", info.best_single_ns, info.step_ns,
+                 "no device holds it alone");
 }

@@ -2,8 +2,11 @@
  * only process-wide state there is: whether this process is a forked child of
  * one that had already started threads or vendor libraries. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 #include "base/mem.h"
 #include "base/options.h"
 #include "internal.h"
@@ -61,6 +64,36 @@ const char *const hdpi_variables[HDPI_VARIABLE_COUNT] = {
 const char *hdpi_variable(int32_t which)
 {
     return secure_getenv(hdpi_variables[which]);
+}
+
+static int is_known(const char *name, size_t length)
+{
+    for (int32_t i = 0; i < HDPI_VARIABLE_COUNT; ++i)
+        if (strlen(hdpi_variables[i]) == length &&
+            memcmp(hdpi_variables[i], name, length) == 0)
+            return 1;
+    return 0;
+}
+
+/* A name that looks like ours is a slip of the pen; what it holds is not for
+ * logs. Nobody looks where the process has raised rights. */
+static void tell_unknown(const struct hdpi_log *log)
+{
+    static const char prefix[] = "HDP_";
+    char names[512] = "";
+    size_t used = 0;
+
+    for (char **at = environ; at && *at && !getauxval(AT_SECURE); ++at) {
+        size_t length = strcspn(*at, "=");
+        if (strncmp(*at, prefix, sizeof prefix - 1) != 0 ||
+            is_known(*at, length) || used + length + 3 > sizeof names)
+            continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s",
+                                 used ? ", " : "", (int)length, *at);
+    }
+    if (used)
+        hdpi_log(log, HDP_LOG_WARN,
+                 "environment: not a variable of this library: %s", names);
 }
 
 static hdp_status copy_text(char **out, const char *text, const char *what)
@@ -125,6 +158,7 @@ hdp_status hdp_context_create(hdp_context **out,
     for (int32_t i = 0; i < HDPI_VARIABLE_COUNT; ++i)
         HDPI_TRY(copy_text(&context->variables[i], hdpi_variable(i),
                            hdpi_variables[i]));
+    tell_unknown(&context->log);
     hdpi_object_init(&context->object, HDPI_CONTEXT);
     *out = context;
     context = NULL;

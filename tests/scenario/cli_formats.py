@@ -17,7 +17,8 @@ if UPDATE:
     sys.argv.remove("--update")
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "cli"))
-from program import BENCH, ask, document, end, expect, expect_true, run
+from program import (BENCH, SOURCE, ask, document, end, expect, expect_true,
+                     run)
 
 ISSUE = "sim:0/fixed=500us/item=10us+sim:1/fixed=1.5ms/item=50us"
 SPLIT = ["split", "-d", ISSUE, "-N", "256", "--rule", "finish,equal"]
@@ -251,8 +252,7 @@ else:
     print("not tried on a terminal: this system has no /dev/pts")
 
 # ---- the manual page: every option of the table, and roff that is right
-ROOT = os.environ.get("HDP_SOURCE_DIR", os.path.join(HERE, "..", ".."))
-with open(os.path.join(ROOT, "bench", "optiontable.c"),
+with open(os.path.join(SOURCE, "bench", "optiontable.c"),
           encoding="utf-8") as file:
     table = re.findall(r"(?:'(.)'|\b0), *\"([a-z_-]+)\",\s*(?:NULL|\"([^\"]+)\")"
                        r",\s*OPTION_", file.read())

@@ -7,11 +7,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "cli"))
-from program import ask, end, expect, expect_true, run
+from program import SOURCE, ask, end, expect, expect_true, run
 
-FOLDER = os.path.join(os.environ.get("HDP_SOURCE_DIR",
-                                     os.path.join(HERE, "..", "..")),
-                      "examples", "machines")
+FOLDER = os.path.join(SOURCE, "examples", "machines")
 NAMES = ["desk", "turing", "twin", "laptop", "lab"]
 COUNTS = {"desk": 3, "turing": 2, "twin": 2, "laptop": 1, "lab": 3}
 
@@ -38,6 +36,19 @@ plan = ask("split", "-d", "@desk", "-N", "256",
            "--reduce-bytes", "400000000")["plan"]
 expect(round(plan["predicted_ns"] / 1e6), 325, "desk, all three, ms")
 expect(round(plan["equal_ns"] / 1e6), 494, "desk, equal, ms")
+
+# ---- the table names cards, and says why shares cannot be equal
+table = run("split", "-d", "@desk", "-N", "256", "--dtype", "bf16").stdout
+expect_true("  2  sim:2 NVIDIA GeForce GTX 1080 Ti " in table, table)
+expect_true("equal        not possible: rank 2 cannot compute this type\n" in
+            table, table)
+table = run("split", "-d", "sim:0/mem=1GiB+sim:1/mem=4GiB", "-N", "30",
+            "--item-bytes", "100MiB").stdout
+expect_true("equal        not possible: rank 0 holds no more in its memory\n"
+            in table, table)
+table = run("split", "-d", "sim:0/mem=1GiB+sim:1/mem=1GiB", "-N", "20",
+            "--item-bytes", "100MiB").stdout
+expect_true("best single  no device holds it alone\n" in table, table)
 
 # ---- would that card help? As if one had it, and as if one had not
 BASE = "sim:0/fixed=500us/item=10us+sim:1/fixed=1.5ms/item=50us"

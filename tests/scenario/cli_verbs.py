@@ -50,6 +50,14 @@ two = ask("split", "-d", ISSUE, "-N", "256", "--rule", "equal,single")
 expect([p["rule"] for p in two["plans"]], ["equal", "single"], "two rules")
 expect(two["plans"][0]["shares"], [128, 128], "equal shares")
 
+# ---- a variable that nobody reads is told by name, without its value
+slip = ask("discover", env={"HDP_DEVCES": "sim:0"})
+expect([w["text"] for w in slip["warnings"] if "HDP_DEVCES" in w["text"]],
+       ["environment: not a variable of this library: HDP_DEVCES"],
+       "an unknown variable")
+expect_true("sim:0" not in run("discover", env={"HDP_DEVCES": "sim:0"}).stderr,
+            "the value of an unknown variable")
+
 # ---- any locale, any umask, closed descriptors
 plain = run("split", "-d", ISSUE, "-N", "256", "-o", "json").stdout
 for locale in ("de_DE.UTF-8", "fr_FR.UTF-8", "C"):

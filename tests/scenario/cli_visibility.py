@@ -4,10 +4,9 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "cli"))
-from program import ask, end, expect, expect_true, run
+from program import SOURCE, ask, end, expect, expect_true, run
 
 ERRORS = ("cudaErrorNoDevice", "cudaErrorInvalidDevice")
-ROOT = os.environ.get("HDP_SOURCE_DIR", ".")
 
 
 def machine(uuids):
@@ -34,7 +33,7 @@ def fill(field, a, b):
 
 
 def rows():
-    with open(os.path.join(ROOT, "tests/data/visibility.tsv"),
+    with open(os.path.join(SOURCE, "tests/data/visibility.tsv"),
               encoding="utf-8") as file:
         for line in file:
             if not line.startswith(("#", "input\t")):

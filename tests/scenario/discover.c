@@ -186,6 +186,8 @@ static void hear(int32_t level, const char *line, void *user)
 {
     struct heard *heard = user;
     (void)level;
+    if (strncmp(line, "environment: ", 13) == 0)
+        return; /* the tests' own variables */
     heard->lines++;
     heard->told += strstr(line, "discover: 2 devices") != NULL;
 }

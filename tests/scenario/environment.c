@@ -86,12 +86,57 @@ static void the_mask_is_what_the_variable_was(void **state)
     hdp_context_destroy(after);
 }
 
+struct heard {
+    int lines;
+    char text[1024];
+};
+
+static void hear(int32_t level, const char *line, void *user)
+{
+    struct heard *heard = user;
+
+    if (!strstr(line, "HDP_DEVCES"))
+        return; /* of others, as a test's own variables */
+    expect_number(HDP_LOG_WARN, level, "level");
+    heard->lines++;
+    (void)snprintf(heard->text, sizeof heard->text, "%s", line);
+}
+
+/* A slip of the pen would otherwise be silently without effect. */
+static void an_unknown_variable_is_told_by_its_name(void **state)
+{
+    struct heard heard = { 0 };
+    hdp_context_options options;
+    hdp_context *context;
+    hdp_group *group;
+
+    (void)state;
+    expect_ok(hdp_options_init(&options, sizeof options));
+    options.log = hear;
+    options.log_user = &heard;
+    set("HDP_DEVICES", "sim:0");
+    set("HDP_DEVCES", "a-secret");
+    set("HDPX", "another");
+    expect_ok(hdp_context_create(&context, &options));
+    expect_ok(hdp_group_create_spec(&group, context, "auto", NULL));
+    hdp_group_destroy(group);
+    hdp_context_destroy(context);
+    expect_number(1, heard.lines, "warnings");
+    if (strstr(heard.text, "HDP_DEVICES") || strstr(heard.text, "secret") ||
+        strstr(heard.text, "HDPX"))
+        fail_msg("expected one name and no value, got \"%s\"", heard.text);
+    set("HDP_DEVCES", NULL);
+    set("HDPX", NULL);
+    set("HDP_DEVICES", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_what_the_variable_was),
         cmocka_unit_test(a_bad_variable_is_named),
         cmocka_unit_test(the_mask_is_what_the_variable_was),
+        cmocka_unit_test(an_unknown_variable_is_told_by_its_name),
     };
 
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);

@@ -5,7 +5,14 @@ import subprocess
 import sys
 
 BENCH = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("HDP_BENCH", "")
+SOURCE = os.environ.get("HDP_SOURCE_DIR",
+                        os.path.join(os.path.dirname(
+                            os.path.abspath(__file__)), *[".."] * 3))
 FAILURES = []
+
+# The tests' own variables: the library knows none of them and would say so.
+for name in [name for name in os.environ if name.startswith("HDP_")]:
+    del os.environ[name]
 
 
 def run(*words, env=None, **more):
