@@ -126,7 +126,18 @@ static hdp_status try_once(struct claim *claim)
 
 /* ---- waiting --------------------------------------------------------------- */
 
-enum { PAUSE_FIRST_NS = 250000, PAUSE_MOST_NS = 20000000 };
+enum { PAUSE_LEAST_NS = 250000, PAUSE_MOST_NS = 20000000, PATIENCE = 32 };
+
+/* A small part of what was waited already: quick at first, and hardly any work
+ * for those who wait for minutes. */
+static int64_t pause_after(int64_t waited_ns)
+{
+    int64_t pause_ns = waited_ns / PATIENCE;
+
+    return pause_ns < PAUSE_LEAST_NS  ? PAUSE_LEAST_NS
+           : pause_ns > PAUSE_MOST_NS ? PAUSE_MOST_NS
+                                      : pause_ns;
+}
 
 /* Half to one and a half of the pause, so that those who wait together do not
  * come back together. */
@@ -146,8 +157,8 @@ static void rest(int64_t pause_ns, int64_t left_ns, uint64_t *seed)
 
 static hdp_status try_until(struct claim *claim, int64_t timeout_ns)
 {
-    int64_t start_ns = hdpi_clock_ns(), pause_ns = PAUSE_FIRST_NS;
-    int64_t deadline_ns = hdpi_deadline_ns(timeout_ns), now_ns = start_ns;
+    int64_t start_ns = hdpi_clock_ns(), now_ns = start_ns;
+    int64_t deadline_ns = hdpi_deadline_ns(timeout_ns);
     uint64_t seed = (uint64_t)start_ns ^ (uint64_t)getpid() << 32 ^
                     (uint64_t)(uintptr_t)claim;
     hdp_status status;
@@ -157,8 +168,7 @@ static hdp_status try_until(struct claim *claim, int64_t timeout_ns)
         now_ns = hdpi_clock_ns();
         if (status != HDP_ERR_BUSY || now_ns >= deadline_ns)
             break;
-        rest(pause_ns, deadline_ns - now_ns, &seed);
-        pause_ns = pause_ns < PAUSE_MOST_NS / 2 ? 2 * pause_ns : PAUSE_MOST_NS;
+        rest(pause_after(now_ns - start_ns), deadline_ns - now_ns, &seed);
     }
     claim->lease->info.waited_ns = now_ns - start_ns;
     return status;

@@ -256,7 +256,7 @@ HDP_API void hdp_lease_destroy(hdp_lease *lease);
 
 /**
  * Looks how devices stand, without taking a lock: nobody who claims one at the
- * same moment fails because of it. Nothing is created.
+ * same moment fails because of it. No lock file is made.
  *
  * @param out      Receives the list; hdp_lease_list_destroy().
  * @param context  Borrowed for the call.
