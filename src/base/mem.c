@@ -3,9 +3,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "base/mem.h"
 
 enum { FIRST_CAPACITY = 8 };
+
+/* What is this large is read and written whole, and a page fault for each 4 KiB
+ * would cost more than that. */
+static const size_t large = (size_t)4 << 20;
 
 static hdp_status fail_memory(size_t bytes, const char *what)
 {
@@ -32,6 +37,16 @@ static hdp_status fail_product(size_t count, size_t size, const char *what)
     return HDP_ERR_MEMORY;
 }
 
+/* For the whole pages inside; a kernel that has none to give says so, and
+ * nothing is lost. */
+static void ask_for_huge_pages(void *memory, size_t bytes)
+{
+    const uintptr_t page = 4096, from = (uintptr_t)memory;
+    uintptr_t skipped = (page - from % page) % page;
+
+    (void)madvise((char *)memory + skipped, bytes - skipped, MADV_HUGEPAGE);
+}
+
 void *hdpi_alloc(size_t count, size_t size, const char *what)
 {
     size_t bytes;
@@ -42,6 +57,8 @@ void *hdpi_alloc(size_t count, size_t size, const char *what)
     void *memory = calloc(1, bytes ? bytes : 1);
     if (!memory)
         fail_memory(bytes, what);
+    else if (bytes >= large)
+        ask_for_huge_pages(memory, bytes);
     return memory;
 }
 

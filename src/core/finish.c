@@ -22,36 +22,47 @@ static double middle(double low, double high)
     return low;
 }
 
-/* The time by which straight lines like the curves hold the total and half a
- * block a rank more, which is what whole blocks waste. */
+/* A straight line that resembles the rank's curve. */
+static struct hdpi_line line_of(const struct hdpi_finish *in, int32_t i)
+{
+    struct hdpi_line line;
+    struct hdpi_lane own;
+
+    if (in->lines)
+        return in->lines[i];
+    hdpi_lane_line(hdpi_finish_lane(in, i, &own), &line.fixed_ns,
+                   &line.item_ns);
+    return line;
+}
+
+/* The time by which straight lines hold the total and half a block a rank more,
+ * which is what whole blocks waste. */
 static void first_guess(const struct hdpi_search *s, struct hdpi_guess *guess)
 {
-    enum { ROUNDS = 3 }; /* each without those that start after the last */
+    enum { ROUNDS = 4 }; /* each without those that would start too late */
     const struct hdpi_finish *in = s->in;
+    double start = DBL_MAX; /* the latest of those counted */
 
     *guess = (struct hdpi_guess){ .ns = DBL_MAX };
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS && start >= guess->ns; round++) {
         double items = (double)in->total, rate = 0;
-        int all = 1;
+        int32_t counted = 0;
+        start = 0;
         for (int32_t i = 0; i < in->count; i++) {
-            struct hdpi_lane own;
-            double fixed_ns, item_ns;
-            if (hdpi_high(in, i) == 0)
+            const struct hdpi_line line = line_of(in, i);
+            if (line.fixed_ns >= guess->ns || !(line.item_ns < DBL_MAX) ||
+                (in->high && in->high[i] == 0))
                 continue;
-            hdpi_lane_line(hdpi_finish_lane(in, i, &own), &fixed_ns, &item_ns);
-            if (fixed_ns >= guess->ns || !(item_ns < DBL_MAX)) {
-                all = 0;
-                continue;
-            }
-            items += fixed_ns / item_ns + 0.5 * (double)in->quantum;
-            rate += 1 / item_ns;
+            double own = 1 / line.item_ns;
+            items += line.fixed_ns * own;
+            rate += own;
+            start = line.fixed_ns > start ? line.fixed_ns : start;
+            counted++;
         }
         if (!(rate > 0))
             break;
-        guess->ns = items / rate;
+        guess->ns = (items + 0.5 * (double)in->quantum * counted) / rate;
         guess->rate = rate / (double)in->quantum;
-        if (all)
-            break;
     }
 }
 
@@ -129,12 +140,10 @@ static int grows(const struct hdpi_search *s, int32_t i, double ns)
 {
     const struct hdpi_finish *in = s->in;
     int64_t items = in->items[i] * in->quantum + (i == s->last ? s->rest : 0);
-    struct hdpi_lane own;
 
     if (items > hdpi_high(in, i) - in->quantum)
         return 0;
-    return hdpi_lane_time(hdpi_finish_lane(in, i, &own), items + in->quantum) <=
-           ns;
+    return hdpi_finish_end(in, i, items + in->quantum) <= ns;
 }
 
 /* 1 for a rank that has items whatever the search finds. */
@@ -316,9 +325,10 @@ int hdpi_finish(const struct hdpi_finish *finish, double *level)
          !hdpi_instants_finish(&s, &guess, &ns)) &&
         !search(&s, guess.ns, &ns))
         return 0;
-    for (int32_t i = 0; i < finish->count; i++)
-        finish->items[i] =
-            finish->items[i] * finish->quantum + (i == s.last ? s.rest : 0);
+    for (int32_t i = 0; finish->quantum > 1 && i < finish->count; i++)
+        finish->items[i] *= finish->quantum;
+    if (s.last >= 0)
+        finish->items[s.last] += s.rest;
     if (level)
         *level = ns;
     return 1;

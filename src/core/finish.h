@@ -18,10 +18,11 @@ struct hdpi_finish {
     const int64_t *quanta;  /* each rank's where they differ: powers of two, no
                              * pools, quantum the largest; NULL: all alike */
 
-    /* speed: of a profile, or pure rates, or (both NULL) all alike */
+    /* speed: of a profile, or pure rates, or (all NULL) all alike */
     const struct hdpi_lane *lanes;
-    const double *rates; /* 0 or more; 0 gets nothing */
-    double scale;        /* factor of the rates, a power of two */
+    const struct hdpi_line *lines; /* instead, where all lanes are lines */
+    const double *rates;           /* 0 or more; 0 gets nothing */
+    double scale;                  /* factor of the rates, a power of two */
 
     const int64_t *low;  /* items each gets at least; NULL: 0 */
     const int64_t *high; /* and at most, <= total; NULL: total */
@@ -71,9 +72,41 @@ hdpi_finish_lane(const struct hdpi_finish *finish, int32_t rank,
     if (finish->lanes)
         return &finish->lanes[rank];
     *own = (struct hdpi_lane){ .kind = HDPI_LANE_RATE, .item_ns = 1 };
-    if (finish->rates)
+    if (finish->lines) {
+        own->kind = HDPI_LANE_LINE;
+        own->fixed_ns = finish->lines[rank].fixed_ns;
+        own->item_ns = finish->lines[rank].item_ns;
+    } else if (finish->rates) {
         own->item_ns = finish->rates[rank] * finish->scale + 0; /* no -0 */
+    }
     return own;
+}
+
+/** When a share of this rank ends: hdpi_lane_time(). */
+static inline double hdpi_finish_end(const struct hdpi_finish *finish,
+                                     int32_t rank, int64_t items)
+{
+    struct hdpi_lane own;
+
+    if (!finish->lines)
+        return hdpi_lane_time(hdpi_finish_lane(finish, rank, &own), items);
+    const struct hdpi_line *line = &finish->lines[rank];
+    return items > 0 ? line->fixed_ns + line->item_ns * (double)items : 0;
+}
+
+/** Where this rank stands by `limit`: hdpi_lane_stop() in quanta, without an
+ *  offset, `top` 0 or more. */
+static inline void hdpi_finish_stop(struct hdpi_stop *out,
+                                    const struct hdpi_finish *finish,
+                                    int32_t rank, int64_t top, double limit)
+{
+    struct hdpi_lane own;
+
+    if (finish->lines &&
+        hdpi_line_stop(out, &finish->lines[rank], finish->quantum, top, limit))
+        return;
+    hdpi_lane_stop(out, hdpi_finish_lane(finish, rank, &own), finish->quantum,
+                   0, top, limit);
 }
 
 /** When the last of these shares ends. */

@@ -18,7 +18,7 @@ struct notes {
     int64_t held;       /* blocks by `from` */
     double before;      /* the latest instant not after it */
     double next;        /* the first after `until`; DBL_MAX: none */
-    double density;     /* blocks that come in a ns, about */
+    double density;     /* blocks that come in a ns; 0: as guessed */
     int32_t count;
     uint8_t seen[SEEN]; /* where a time was noted, by its bits: ranks that are
                          * alike share their instants */
@@ -93,36 +93,56 @@ static int64_t top_of(const struct hdpi_search *s, int32_t i)
     return in->high ? in->high[i] / in->quantum : s->blocks;
 }
 
+/* When one block more than `blocks` ends; DBL_MAX: there is none. */
+static inline double next_of(const struct hdpi_search *s, int32_t i,
+                             int64_t blocks)
+{
+    const struct hdpi_finish *in = s->in;
+
+    if (blocks >= top_of(s, i))
+        return DBL_MAX;
+    return hdpi_finish_end(in, i, (blocks + 1) * in->quantum);
+}
+
+/* Notes rank i's instants: it holds `blocks`, and the next one ends at `ns`. */
+static void follow(const struct hdpi_search *s, int32_t i, int64_t blocks,
+                   double ns, struct notes *notes)
+{
+    while (ns <= notes->until) {
+        struct hdpi_stop stop = { .blocks = blocks + 1,
+                                  .next = next_of(s, i, blocks + 1) };
+        if (stop.next <= ns) /* several blocks end at once */
+            hdpi_finish_stop(&stop, s->in, i, top_of(s, i), ns);
+        note(notes, ns, stop.blocks - blocks);
+        blocks = stop.blocks;
+        ns = stop.next;
+    }
+    notes->next = ns < notes->next ? ns : notes->next;
+}
+
 /* Counts all ranks by notes->from, into in->items, and notes what follows. */
 static void count(const struct hdpi_search *s, struct notes *notes)
 {
     const struct hdpi_finish *in = s->in;
-    double before = 0, next = DBL_MAX, density = 0;
+    const double from = notes->from;
+    double before = 0, density = 0;
     int64_t held = 0;
 
     notes->count = 0;
+    notes->next = DBL_MAX;
     for (int32_t i = 0; i < in->count; i++) {
-        struct hdpi_lane own;
         struct hdpi_stop stop;
-        const struct hdpi_lane *lane = hdpi_finish_lane(in, i, &own);
-        int64_t top = top_of(s, i);
-        hdpi_lane_count(&stop, lane, in->quantum, top, notes->from);
+        hdpi_finish_stop(&stop, in, i, top_of(s, i), from);
         in->items[i] = stop.blocks;
         held = add(held, stop.blocks);
         before = stop.at > before ? stop.at : before;
-        if (stop.at > 0 && stop.next > stop.at)
+        if (!in->lines && stop.at > 0 && stop.next > stop.at)
             density += 1 / (stop.next - stop.at); /* 0 where none is next */
-        while (stop.next <= notes->until) {
-            int64_t blocks = stop.blocks;
-            double ns = stop.next;
-            hdpi_lane_count(&stop, lane, in->quantum, top, ns);
-            note(notes, ns, stop.blocks - blocks);
-        }
-        next = stop.next < next ? stop.next : next;
+        if (stop.next < notes->next)
+            follow(s, i, stop.blocks, stop.next, notes);
     }
     notes->held = held;
     notes->before = before;
-    notes->next = next;
     notes->density = density;
 }
 
@@ -155,8 +175,9 @@ static int64_t approach(const struct hdpi_search *s,
     enum { ROUNDS = 12, FEW = ROOM / 4 };
     const double rounding = s->in->count / 12.; /* of as many, as a variance */
     double early = 0, late = DBL_MAX;           /* too early; all is held */
-    double off = doubt(rounding), width = 2 * off / guess->rate;
-    double at = guess->ns - off / guess->rate;
+    double rate = guess->rate;                  /* of straight lines it stays */
+    double off = doubt(rounding), width = 2 * off / rate;
+    double at = guess->ns - off / rate;
 
     for (int round = 0; round < ROUNDS; round++) {
         if (at >= late)
@@ -183,10 +204,10 @@ static int64_t approach(const struct hdpi_search *s,
         double jump = (double)missing;
         off = doubt(jump < 0 ? -jump : jump);
         off = off < doubt(3 * rounding) ? off : doubt(3 * rounding);
-        if (notes->density > 0) {
-            width = 2 * (off < FEW ? off : FEW) / notes->density;
-            at += (jump - off) / notes->density;
-        }
+        if (notes->density > 0)
+            rate = notes->density;
+        width = 2 * (off < FEW ? off : FEW) / rate;
+        at += (jump - off) / rate;
     }
     return 0;
 }
@@ -196,15 +217,11 @@ static int64_t approach(const struct hdpi_search *s,
 /* Blocks of rank i by ns, which is not before the count. */
 static int64_t held_by(const struct hdpi_search *s, int32_t i, double ns)
 {
-    const struct hdpi_finish *in = s->in;
-    int64_t blocks = in->items[i], top = top_of(s, i);
-    struct hdpi_lane own;
-    const struct hdpi_lane *lane = hdpi_finish_lane(in, i, &own);
     struct hdpi_stop stop;
 
-    if (blocks >= top || hdpi_lane_time(lane, (blocks + 1) * in->quantum) > ns)
-        return blocks;
-    hdpi_lane_count(&stop, lane, in->quantum, top, ns);
+    if (next_of(s, i, s->in->items[i]) > ns)
+        return s->in->items[i];
+    hdpi_finish_stop(&stop, s->in, i, top_of(s, i), ns);
     return stop.blocks;
 }
 
@@ -227,12 +244,9 @@ static double end_with_rest(const struct hdpi_search *s, int32_t i,
                             int64_t blocks)
 {
     const struct hdpi_finish *in = s->in;
-    struct hdpi_lane own;
     int64_t items = blocks * in->quantum + s->rest;
 
-    if (items > hdpi_high(in, i))
-        return DBL_MAX;
-    return hdpi_lane_time(hdpi_finish_lane(in, i, &own), items);
+    return items > hdpi_high(in, i) ? DBL_MAX : hdpi_finish_end(in, i, items);
 }
 
 /* Who bears the rest, and when. From `ns` on all blocks are held, but none to
@@ -276,21 +290,20 @@ static double find_last(struct hdpi_search *s, double ns, double spare_ns)
 static void give(const struct hdpi_search *s, double ns, int64_t left)
 {
     const struct hdpi_finish *in = s->in;
-    double under = hdpi_below(ns);
-    int32_t end = hdpi_search_end(s);
+    const double under = hdpi_below(ns);
+    int32_t others = s->last >= 0 ? s->last : in->count;
 
-    for (int32_t i = 0; i < end; i++) {
-        int64_t now = i == s->last ? last_by(s, ns) : held_by(s, i, ns);
-        if (i != s->last && now == in->items[i])
+    for (int32_t i = 0; i < others; i++) {
+        double next = next_of(s, i, in->items[i]);
+        if (next > ns || (next == ns && left == 0))
             continue;
-        int64_t before =
-            i == s->last ? last_by(s, under) : held_by(s, i, under);
+        int64_t now = held_by(s, i, ns), before = held_by(s, i, under);
         int64_t more = now - before < left ? now - before : left;
         in->items[i] = before + more;
         left -= more;
     }
-    for (int32_t i = end; i < in->count; i++)
-        in->items[i] = 0;
+    for (int32_t i = others; i < in->count; i++)
+        in->items[i] = i == s->last ? last_by(s, under) + left : 0;
 }
 
 int hdpi_instants_finish(struct hdpi_search *s, const struct hdpi_guess *guess,

@@ -30,7 +30,6 @@ void hdpi_lane_of(struct hdpi_lane *out, const struct hdpi_rank_profile *rank,
     out->item_ns = rank->item_ns;
     out->copy_ns = overlap ? larger(in_ns, out_ns) : in_ns + out_ns;
     out->overlap = overlap != 0;
-    out->lacks_dtype = rank->lacks_dtype;
 }
 
 /* About how many items a line or curve does by `limit`, each taking `extra_ns`

@@ -11,14 +11,18 @@ enum {
     HDPI_LANE_RATE = 2   /* items / rate, in some unit of time */
 };
 
-/* Small, so that a million of them stay near: see hdpi_lane_of(). */
 struct hdpi_lane {
     const struct hdpi_rank_profile *curve; /* of HDPI_LANE_CURVE */
     double fixed_ns, item_ns;              /* of a line; item_ns: a rate */
-    double copy_ns;      /* an item over the link; 0: no copy */
-    int16_t kind;        /* HDPI_LANE_* */
-    int16_t overlap;     /* 1: copies run under compute, both ways at once */
-    int32_t lacks_dtype; /* 1: nothing can be asked of it */
+    double copy_ns;  /* an item over the link; 0: no copy */
+    int32_t kind;    /* HDPI_LANE_* */
+    int32_t overlap; /* 1: copies run under compute, both ways at once */
+};
+
+/* All there is to a lane of HDPI_LANE_LINE without copies: what a million ranks
+ * may be, looked at time and again. */
+struct hdpi_line {
+    double fixed_ns, item_ns;
 };
 
 /* Where a share stands when time `limit` is up. */
@@ -32,6 +36,15 @@ struct hdpi_stop {
  *  borrows the rank where that has points. */
 void hdpi_lane_of(struct hdpi_lane *out, const struct hdpi_rank_profile *rank,
                   double in_bytes, double out_bytes, int32_t overlap);
+
+/** 1 where such a lane would be a line without copies. */
+static inline int hdpi_lane_is_line(const struct hdpi_rank_profile *rank,
+                                    double in_bytes, double out_bytes)
+{
+    return rank->point_count == 0 &&
+           (in_bytes <= 0 || rank->in_bytes_per_second <= 0) &&
+           (out_bytes <= 0 || rank->out_bytes_per_second <= 0);
+}
 
 /** When a share of `items` ends; never falls as items grow. */
 static inline double hdpi_lane_time(const struct hdpi_lane *lane, int64_t items)
@@ -61,14 +74,14 @@ static inline double hdpi_lane_time(const struct hdpi_lane *lane, int64_t items)
 void hdpi_lane_stop(struct hdpi_stop *out, const struct hdpi_lane *lane,
                     int64_t quantum, int64_t offset, int64_t top, double limit);
 
-/** The same without an offset where a formula decides: a line without a link,
- *  `top` 0 or more. Returns 0, and nothing of use, where it must be sought. */
-static inline int hdpi_lane_stop_line(struct hdpi_stop *out,
-                                      const struct hdpi_lane *lane,
-                                      int64_t quantum, int64_t top,
-                                      double limit)
+/** The same without an offset where a formula decides: on a line without a
+ *  link, `top` 0 or more. Returns 0, and nothing of use, where rounding moved
+ *  the formula's answer and it must be sought. */
+static inline int hdpi_line_stop(struct hdpi_stop *out,
+                                 const struct hdpi_line *line, int64_t quantum,
+                                 int64_t top, double limit)
 {
-    double fixed_ns = lane->fixed_ns, item_ns = lane->item_ns;
+    double fixed_ns = line->fixed_ns, item_ns = line->item_ns;
     double blocks = (limit - fixed_ns) / (item_ns * (double)quantum);
     int64_t k = 0;
 
@@ -80,17 +93,7 @@ static inline int hdpi_lane_stop_line(struct hdpi_stop *out,
     out->at = k > 0 ? fixed_ns + item_ns * (double)(k * quantum) : 0;
     out->next =
         k < top ? fixed_ns + item_ns * (double)((k + 1) * quantum) : DBL_MAX;
-    return lane->kind == HDPI_LANE_LINE && !(lane->copy_ns > 0) &&
-           out->at <= limit && out->next > limit;
-}
-
-/** hdpi_lane_stop() without an offset, `top` 0 or more. */
-static inline void hdpi_lane_count(struct hdpi_stop *out,
-                                   const struct hdpi_lane *lane,
-                                   int64_t quantum, int64_t top, double limit)
-{
-    if (!hdpi_lane_stop_line(out, lane, quantum, top, limit))
-        hdpi_lane_stop(out, lane, quantum, 0, top, limit);
+    return out->at <= limit && out->next > limit;
 }
 
 /** A straight line that resembles the curve, for first guesses. */

@@ -182,19 +182,13 @@ static hdp_status limit_rank(struct hdpi_limits *out,
     return HDP_OK;
 }
 
-/* What else there is to know of the ranks is taken in the same pass: they are
- * large, and read once. */
 static hdp_status limit_ranks(struct hdpi_limits *out,
                               const hdp_split_options *options)
 {
     int64_t total = out->finish.total, least = 0;
-    int32_t count = out->finish.count, lacking = 0;
-    const struct hdpi_rank_profile *ranks = out->profile->ranks;
+    int32_t count = out->finish.count;
 
     for (int32_t i = 0; i < count; i++) {
-        hdpi_lane_of(&out->lanes[i], &ranks[i], (double)options->in_bytes,
-                     (double)options->out_bytes, options->overlap != 0);
-        lacking += ranks[i].lacks_dtype != 0;
         HDPI_RETURN_IF(limit_rank(out, options, i));
         int64_t low = low_of(out, i);
         if (low > total - least)
@@ -205,11 +199,64 @@ static hdp_status limit_ranks(struct hdpi_limits *out,
                 (int)i, (long long)total);
         least += low;
     }
-    if (lacking == count && total > 0)
+    if (out->lacking == count && total > 0)
         return hdpi_fail(HDP_ERR_UNSUPPORTED,
                          "no rank can compute in the profile's dtype: all %d "
                          "lack it",
                          (int)count);
+    return HDP_OK;
+}
+
+/* 1 when the options limit ranks; else only a dtype that one lacks does. */
+static int may_limit(const hdp_split_options *options)
+{
+    return options->min_items || options->max_items ||
+           options->item_bytes > 0 || options->fixed_bytes > 0;
+}
+
+/* ---- speeds -------------------------------------------------------------- */
+
+/* Lines for all ranks; 0 when one is none. What else there is to know without
+ * limits is taken in the same pass: ranks are large, and read once. */
+static int take_lines(struct hdpi_limits *out, const hdp_split_options *options)
+{
+    const struct hdpi_rank_profile *ranks = out->profile->ranks;
+    const double in_bytes = (double)options->in_bytes;
+    const double out_bytes = (double)options->out_bytes;
+    int32_t lacking = 0;
+
+    for (int32_t i = 0; i < out->finish.count; i++) {
+        if (!hdpi_lane_is_line(&ranks[i], in_bytes, out_bytes))
+            return 0;
+        out->lines[i] =
+            (struct hdpi_line){ ranks[i].fixed_ns, ranks[i].item_ns };
+        lacking += ranks[i].lacks_dtype != 0;
+    }
+    out->lacking = lacking;
+    out->finish.lines = out->lines;
+    return 1;
+}
+
+static hdp_status take_lanes(struct hdpi_limits *out,
+                             const hdp_split_options *options)
+{
+    const struct hdpi_rank_profile *ranks = out->profile->ranks;
+    int32_t count = out->finish.count;
+    struct hdpi_lane *lanes = out->own.lanes;
+
+    if (count > HDPI_LIMITS_INLINE) {
+        lanes = hdpi_alloc((size_t)count, sizeof *lanes, "a split");
+        if (!lanes)
+            return HDP_ERR_MEMORY;
+        out->lane_heap = lanes;
+    }
+    out->lacking = 0;
+    for (int32_t i = 0; i < count; i++) {
+        hdpi_lane_of(&lanes[i], &ranks[i], (double)options->in_bytes,
+                     (double)options->out_bytes, options->overlap);
+        out->lacking += ranks[i].lacks_dtype != 0;
+    }
+    out->finish.lanes = lanes;
     return HDP_OK;
 }
 
@@ -312,12 +359,11 @@ static void keep_all(struct hdpi_limits *out, const hdp_split_options *options)
 
 static hdp_status place_arrays(struct hdpi_limits *out, int32_t count)
 {
-    const size_t each = sizeof(struct hdpi_lane) + 4 * sizeof(int64_t) +
+    const size_t each = sizeof(struct hdpi_line) + 4 * sizeof(int64_t) +
                         sizeof(struct hdpi_pool);
     size_t n = (size_t)count;
 
-    out->heap = NULL;
-    out->lanes = out->own.lanes;
+    out->lines = out->own.lines;
     out->low = out->own.low;
     out->high = out->own.high;
     out->room = out->own.room;
@@ -328,8 +374,8 @@ static hdp_status place_arrays(struct hdpi_limits *out, int32_t count)
     out->heap = hdpi_alloc(n, each, "a split");
     if (!out->heap)
         return HDP_ERR_MEMORY;
-    out->lanes = out->heap;
-    out->low = (int64_t *)(void *)(out->lanes + n);
+    out->lines = out->heap;
+    out->low = (int64_t *)(void *)(out->lines + n);
     out->high = out->low + n;
     out->room = out->high + n;
     out->quanta = out->room + n;
@@ -371,7 +417,7 @@ hdp_status hdpi_limits_init(struct hdpi_limits *out, const hdp_profile *profile,
 {
     int32_t count = profile->info.member_count;
 
-    out->heap = NULL;
+    out->heap = out->lane_heap = NULL;
     out->profile = profile;
     out->finish = (struct hdpi_finish){ .count = count,
                                         .total = total,
@@ -381,9 +427,11 @@ hdp_status hdpi_limits_init(struct hdpi_limits *out, const hdp_profile *profile,
                                         .item_bytes = options->item_bytes };
     HDPI_RETURN_IF(check_options(total, options, count));
     HDPI_RETURN_IF(place_arrays(out, count));
-    out->finish.lanes = out->lanes;
     out->finish.room = out->room;
-    HDPI_RETURN_IF(limit_ranks(out, options));
+    if (!take_lines(out, options))
+        HDPI_RETURN_IF(take_lanes(out, options));
+    if (may_limit(options) || out->lacking > 0)
+        HDPI_RETURN_IF(limit_ranks(out, options));
     HDPI_RETURN_IF(hdpi_pools_link(out, options));
     hdpi_pools_fill(out, options);
     take_quantum(out, options->quantum);
@@ -394,6 +442,7 @@ hdp_status hdpi_limits_init(struct hdpi_limits *out, const hdp_profile *profile,
 
 void hdpi_limits_finish(struct hdpi_limits *limits)
 {
+    free(limits->lane_heap);
     free(limits->heap);
-    limits->heap = NULL;
+    limits->heap = limits->lane_heap = NULL;
 }

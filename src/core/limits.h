@@ -9,13 +9,16 @@ enum { HDPI_LIMITS_INLINE = 64 }; /* ranks that need no allocation */
 struct hdpi_limits {
     struct hdpi_finish finish; /* complete but for items */
     const hdp_profile *profile;
-    struct hdpi_lane *lanes;
-    int64_t *low, *high; /* filled when finish points to them */
+    int32_t lacking; /* ranks that lack the dtype */
+    /* Arrays, filled when finish points to them. */
+    struct hdpi_line *lines;
+    int64_t *low, *high;
     int64_t *room, *quanta;
     struct hdpi_pool *pools;
-    void *heap; /* above HDPI_LIMITS_INLINE ranks; NULL below */
+    void *heap, *lane_heap; /* above HDPI_LIMITS_INLINE ranks; NULL below */
     struct {
         struct hdpi_lane lanes[HDPI_LIMITS_INLINE];
+        struct hdpi_line lines[HDPI_LIMITS_INLINE];
         int64_t low[HDPI_LIMITS_INLINE], high[HDPI_LIMITS_INLINE];
         int64_t room[HDPI_LIMITS_INLINE], quanta[HDPI_LIMITS_INLINE];
         struct hdpi_pool pools[HDPI_LIMITS_INLINE];

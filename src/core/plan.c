@@ -1,5 +1,6 @@
 /* Plans as nouns: one block of memory, and what follows from the items. */
 #include <stdlib.h>
+#include <string.h>
 #include "base/mem.h"
 #include "core/plan.h"
 
@@ -44,41 +45,81 @@ void hdpi_plan_free(hdp_plan *plan)
     free(plan);
 }
 
-/* FNV-1a over whole counts instead of bytes, the last bits mixed once more. */
-static uint64_t hash_of(const int64_t *items, int32_t count)
+void hdpi_plan_clear(hdp_plan *plan)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (int32_t i = 0; i < count; i++) {
-        hash = (hash ^ (uint64_t)items[i]) * UINT64_C(1099511628211);
-        hash ^= hash >> 32;
-    }
-    hash = (hash ^ (uint64_t)(uint32_t)count) * UINT64_C(1099511628211);
+    hdp_plan_info *info = &plan->info;
+    char *start = (char *)plan->items;
+
+    memset(start, 0,
+           (size_t)((char *)(plan->state + info->rank_count) - start));
+    *info = (hdp_plan_info){ .size = sizeof *info,
+                             .rank_count = info->rank_count,
+                             .quanta = info->quanta,
+                             .items = info->items,
+                             .offsets = info->offsets,
+                             .weights = info->weights,
+                             .predicted_ns = info->predicted_ns,
+                             .bound_by = info->bound_by,
+                             .state = info->state };
+    hdpi_object_init(&plan->object, HDPI_PLAN);
+}
+
+/* FNV-1a over whole counts instead of bytes, the last bits mixed once more. */
+static const uint64_t hash_start = UINT64_C(14695981039346656037);
+
+static uint64_t hash_add(uint64_t hash, uint64_t count)
+{
+    return (hash ^ count) * UINT64_C(1099511628211);
+}
+
+static uint64_t hash_items(uint64_t hash, int64_t items)
+{
+    hash = hash_add(hash, (uint64_t)items);
+    return hash ^ (hash >> 32);
+}
+
+static uint64_t hash_end(uint64_t hash, int32_t count)
+{
+    hash = hash_add(hash, (uint32_t)count);
     return hash ^ (hash >> 29);
+}
+
+static hdp_status sum_items(const hdp_plan *plan, int64_t *total)
+{
+    *total = 0;
+    for (int32_t i = 0; i < plan->info.rank_count; i++) {
+        int64_t items = plan->items[i];
+        if (items < 0)
+            return hdpi_fail_member(HDP_ERR_ARGUMENT, -1, i,
+                                    "rank %d: %lld items, below 0", (int)i,
+                                    (long long)items);
+        if (items > INT64_MAX - *total)
+            return hdpi_fail_member(HDP_ERR_ARGUMENT, -1, i,
+                                    "rank %d: the sum of the items up to it "
+                                    "passes 2^63 - 1",
+                                    (int)i);
+        *total += items;
+    }
+    return HDP_OK;
 }
 
 hdp_status hdpi_plan_seal(hdp_plan *plan)
 {
     int32_t count = plan->info.rank_count;
-    int64_t total = 0;
+    uint64_t hash = hash_start;
+    int64_t total, offset = 0;
 
+    HDPI_RETURN_IF(sum_items(plan, &total));
+    const double whole = total > 0 ? (double)total : 1;
     for (int32_t i = 0; i < count; i++) {
-        if (plan->items[i] < 0)
-            return hdpi_fail_member(HDP_ERR_ARGUMENT, -1, i,
-                                    "rank %d: %lld items, below 0", (int)i,
-                                    (long long)plan->items[i]);
-        if (plan->items[i] > INT64_MAX - total)
-            return hdpi_fail_member(HDP_ERR_ARGUMENT, -1, i,
-                                    "rank %d: the sum of the items up to it "
-                                    "passes 2^63 - 1",
-                                    (int)i);
-        plan->offsets[i] = total;
-        total += plan->items[i];
+        int64_t items = plan->items[i];
+        plan->offsets[i] = offset;
+        plan->weights[i] = (double)items / whole;
+        offset += items;
+        hash = hash_items(hash, items);
     }
-    for (int32_t i = 0; i < count; i++)
-        plan->weights[i] =
-            total > 0 ? (double)plan->items[i] / (double)total : 0;
     plan->info.total = total;
-    plan->info.hash = hash_of(plan->items, count);
+    plan->info.hash = hash_end(hash, count);
     return HDP_OK;
 }
 
@@ -87,6 +128,7 @@ int hdpi_plan_is_valid(const hdp_plan *plan)
     if (!plan || plan->object.tag != HDPI_PLAN || plan->info.rank_count < 1 ||
         plan->info.quantum < 0)
         return 0;
+    uint64_t hash = hash_start;
     int64_t total = 0;
     for (int32_t i = 0; i < plan->info.rank_count; i++) {
         int64_t items = plan->items[i];
@@ -98,7 +140,8 @@ int hdpi_plan_is_valid(const hdp_plan *plan)
             plan->state[i] < HDP_ACTIVE || plan->state[i] > HDP_BENCHED)
             return 0;
         total += items;
+        hash = hash_items(hash, items);
     }
     return total == plan->info.total &&
-           plan->info.hash == hash_of(plan->items, plan->info.rank_count);
+           plan->info.hash == hash_end(hash, plan->info.rank_count);
 }

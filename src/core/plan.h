@@ -16,6 +16,9 @@ struct hdp_plan {
 hdp_status hdpi_plan_new(hdp_plan **out, int32_t count);
 void hdpi_plan_free(hdp_plan *plan);
 
+/** Back to what hdpi_plan_new() gave, without allocating. */
+void hdpi_plan_clear(hdp_plan *plan);
+
 /** Offsets, weights, total and hash from the items. HDP_ERR_ARGUMENT when an
  *  item count is negative or the sum passes INT64_MAX. */
 hdp_status hdpi_plan_seal(hdp_plan *plan);
@@ -33,6 +36,12 @@ hdp_status hdpi_plan_seal(hdp_plan *plan);
  */
 hdp_status hdpi_plan_split(hdp_plan **out, const hdp_profile *profile,
                            int64_t total, const hdp_split_options *options);
+
+/** The same into an empty plan of the profile's ranks (hdpi_plan_clear()), which
+ *  on an error holds nothing of use. Up to 64 ranks nothing is allocated. */
+hdp_status hdpi_plan_split_into(hdp_plan *plan, const hdp_profile *profile,
+                                int64_t total,
+                                const hdp_split_options *options);
 
 int hdpi_plan_is_valid(const hdp_plan *plan);
 #endif

@@ -11,8 +11,7 @@ double hdpi_finish_time(const struct hdpi_finish *finish, const int64_t *items)
 {
     double latest = 0;
     for (int32_t i = 0; i < finish->count; i++) {
-        struct hdpi_lane own;
-        double ns = hdpi_lane_time(hdpi_finish_lane(finish, i, &own), items[i]);
+        double ns = hdpi_finish_end(finish, i, items[i]);
         latest = ns > latest ? ns : latest;
     }
     return latest;
@@ -56,19 +55,20 @@ int64_t hdpi_reach_rank(const struct hdpi_search *s, int32_t i, int64_t rest,
         top = high < rest ? -1 : down(high - rest, in->quantum);
     int64_t low = in->low ? up(in->low[i] - rest, in->quantum) : 0;
     struct hdpi_lane own;
-    const struct hdpi_lane *lane = hdpi_finish_lane(in, i, &own);
     struct hdpi_stop stop;
 
-    if (rest > 0 || top < 0 ||
-        !hdpi_lane_stop_line(&stop, lane, in->quantum, top, ns))
-        hdpi_lane_stop(&stop, lane, in->quantum, rest, top, ns);
+    if (rest > 0 || top < 0)
+        hdpi_lane_stop(&stop, hdpi_finish_lane(in, i, &own), in->quantum, rest,
+                       top, ns);
+    else
+        hdpi_finish_stop(&stop, in, i, top, ns);
     least->blocks = low <= top ? low : -1;
     least->late = 0;
     if (stop.blocks < low && low <= top) {
         least->late = 1;
         stop.blocks = low;
         stop.at = 0;
-        stop.next = hdpi_lane_time(lane, low * in->quantum + rest);
+        stop.next = hdpi_finish_end(in, i, low * in->quantum + rest);
     }
     note(reach, &stop);
     return stop.blocks;
@@ -194,33 +194,6 @@ int64_t hdpi_reach_pool(const struct hdpi_search *s, int32_t lead, double ns,
 
 /* ---- all ranks ----------------------------------------------------------- */
 
-/* Whole blocks of ranks that nothing but their own maximum limits: what there
- * may be a million of. */
-static int64_t reach_simple(const struct hdpi_search *s, double ns,
-                            struct hdpi_reach *reach)
-{
-    const struct hdpi_finish *in = s->in;
-    const struct hdpi_lane *lanes = in->lanes;
-    int64_t held = 0, quantum = in->quantum;
-    double before = 0, next = DBL_MAX, density = 0;
-
-    for (int32_t i = 0; i < in->count; i++) {
-        int64_t top = in->high ? down(in->high[i], quantum) : s->blocks;
-        struct hdpi_stop stop;
-        hdpi_lane_count(&stop, &lanes[i], quantum, top, ns);
-        before = stop.at > before ? stop.at : before;
-        next = stop.next < next ? stop.next : next;
-        if (stop.at > 0 && stop.next < DBL_MAX)
-            density += 1 / (stop.next - stop.at);
-        in->items[i] = stop.blocks;
-        held = add(held, stop.blocks);
-    }
-    reach->before = before;
-    reach->next = next;
-    reach->density = density;
-    return held;
-}
-
 /* It is known who bears the rest. */
 static int64_t reach_known(const struct hdpi_search *s, double ns,
                            struct hdpi_reach *reach)
@@ -231,8 +204,6 @@ static int64_t reach_known(const struct hdpi_search *s, double ns,
 
     if (s->only >= 0)
         return hdpi_reach_pool(s, s->only, ns, reach);
-    if (in->lanes && !in->low && !in->pools && s->last == HDPI_NO_LAST)
-        return reach_simple(s, ns, reach);
     for (int32_t i = 0; i < end; i++) {
         struct hdpi_least least = { 0, 0 };
         int64_t blocks;

@@ -1,11 +1,11 @@
 /* A split: limits from the options, shares by the rule, then the whole plan:
- * what each rank is predicted to take, what it is compared with, and why no
- * share is larger. */
+ * what each rank is predicted to take and what it is compared with. */
 #include <float.h>
 #include <string.h>
 #include "core/bench.h"
 #include "core/limits.h"
 #include "core/plan.h"
+#include "core/reasons.h"
 #include "core/rules.h"
 
 /* ---- times --------------------------------------------------------------- */
@@ -30,7 +30,7 @@ static int64_t whole_ns(double ns)
 
 static double time_of(const struct split *split, int32_t i, int64_t items)
 {
-    return hdpi_lane_time(&split->limits.lanes[i], items);
+    return hdpi_finish_end(&split->limits.finish, i, items);
 }
 
 /* The reduce of a step with these shares. */
@@ -82,6 +82,7 @@ static int divide_alike(const struct hdpi_finish *in, double enough,
     struct hdpi_finish alike = *in;
 
     alike.lanes = NULL;
+    alike.lines = NULL;
     alike.enough_ns = enough; /* one has it all: the unit is an item */
     alike.items = items;
     return hdpi_finish(&alike, NULL);
@@ -255,6 +256,7 @@ static hdp_status divide_by_weights(struct split *split)
     fill_weights(split);
     struct hdpi_finish by_weights = *in;
     by_weights.lanes = NULL;
+    by_weights.lines = NULL;
     by_weights.rates = split->plan->weights;
     by_weights.enough_ns = 0;
     if (hdpi_finish(&by_weights, NULL))
@@ -281,95 +283,49 @@ static hdp_status follow_rule(struct split *split)
     }
 }
 
-/* ---- why ----------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------- */
 
-static int is_over_link(const struct split *split, int32_t i, int64_t items)
-{
-    const struct hdpi_lane *lane = &split->limits.lanes[i];
-    struct hdpi_lane alone = *lane;
-
-    alone.copy_ns = 0;
-    return lane->copy_ns * (double)items > hdpi_lane_time(&alone, items);
-}
-
-static int is_memory_full(const struct split *split, int32_t i, int64_t items)
-{
-    const struct hdpi_limits *limits = &split->limits;
-    const struct hdpi_finish *in = &limits->finish;
-    int64_t more = hdpi_limits_quantum(limits, i);
-
-    if (!in->high)
-        return 0;
-    if (items > hdpi_limits_memory(limits, split->options, i) - more)
-        return 1;
-    if (!in->pools || in->pools[i].lead < 0 || in->item_bytes == 0)
-        return 0;
-    int64_t left =
-        hdpi_limits_left(limits, in->pools[i].lead, split->plan->items);
-    if (left == INT64_MAX)
-        return 0;
-    if (items == 0)
-        left -= in->fixed_bytes;
-    return left / in->item_bytes < more || left < 0;
-}
-
-/* What kept rank i from a larger share, when the step takes `latest`. */
-static int32_t bound_of(const struct split *split, int32_t i, double latest)
+/* When the last share ends: as was searched, where neither a minimum nor the
+ * rest may have ended later. */
+static double latest_end(const struct split *split)
 {
     const struct hdpi_finish *in = &split->limits.finish;
-    const hdp_split_options *options = split->options;
-    int64_t items = split->plan->items[i];
-    int64_t quantum = hdpi_limits_quantum(&split->limits, i);
-    int64_t max = options->max_items ? options->max_items[i] : -1;
 
-    if (split->limits.lanes[i].lacks_dtype)
-        return HDP_BOUND_DTYPE;
-    if (in->low && in->low[i] > 0 && items - in->low[i] < quantum &&
-        (options->rule != HDP_RULE_FINISH ||
-         time_of(split, i, items) > split->level))
-        return HDP_BOUND_MIN;
-    int limited = items > in->total - quantum; /* there was no more to give */
-    int full = is_memory_full(split, i, items);
-    int at_max = max >= 0 && items > max - quantum;
-    if (!limited && (full || at_max) &&
-        time_of(split, i, items + quantum) <= latest)
-        return full ? HDP_BOUND_MEMORY : HDP_BOUND_MAX;
-    if (items == 0) {
-        int64_t least = quantum < in->total ? quantum : in->total;
-        int slow = time_of(split, i, least) > latest;
-        if (in->high && hdpi_limits_memory(&split->limits, options, i) == 0)
-            return HDP_BOUND_MEMORY;
-        if (max == 0)
-            return HDP_BOUND_MAX;
-        return slow || split->benches ? HDP_BOUND_DROPPED : HDP_BOUND_SPEED;
-    }
-    if (is_over_link(split, i, items))
-        return HDP_BOUND_LINK;
-    if (quantum > 1 && !limited && time_of(split, i, items + 1) <= latest &&
-        time_of(split, i, items + quantum) > latest)
-        return HDP_BOUND_QUANTUM;
-    return HDP_BOUND_SPEED;
+    if (split->options->rule == HDP_RULE_FINISH && !split->benches &&
+        !in->low && !in->quanta && in->total % in->quantum == 0)
+        return split->level;
+    return hdpi_finish_time(in, split->plan->items);
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* A rank's part of the plan beside its items. */
+static void fill_ranks(struct split *split, double latest)
+{
+    hdp_plan *plan = split->plan;
+    const struct hdpi_finish *in = &split->limits.finish;
+    int32_t idle = split->benches ? HDP_BENCHED : HDP_EMPTY;
+    const struct hdpi_reasons reasons = { .options = split->options,
+                                          .limits = &split->limits,
+                                          .items = plan->items,
+                                          .level = split->level,
+                                          .latest = latest,
+                                          .benches = split->benches };
+
+    for (int32_t i = 0; i < in->count; i++) {
+        plan->predicted_ns[i] = whole_ns(time_of(split, i, plan->items[i]));
+        plan->quanta[i] = hdpi_limits_quantum(&split->limits, i);
+        plan->state[i] = plan->items[i] > 0 ? HDP_ACTIVE : idle;
+        plan->bound_by[i] = hdpi_reason(&reasons, i);
+    }
+}
 
 static hdp_status fill(struct split *split)
 {
     hdp_plan *plan = split->plan;
     hdp_plan_info *info = &plan->info;
-    int32_t idle = split->benches ? HDP_BENCHED : HDP_EMPTY;
-    double latest = 0;
 
     HDPI_RETURN_IF(hdpi_plan_seal(plan));
-    for (int32_t i = 0; i < info->rank_count; i++) {
-        double ns = time_of(split, i, plan->items[i]);
-        latest = ns > latest ? ns : latest;
-        plan->predicted_ns[i] = whole_ns(ns);
-        plan->quanta[i] = hdpi_limits_quantum(&split->limits, i);
-        plan->state[i] = plan->items[i] > 0 ? HDP_ACTIVE : idle;
-    }
-    for (int32_t i = 0; i < info->rank_count; i++)
-        plan->bound_by[i] = bound_of(split, i, latest);
+    const double latest = latest_end(split);
+    fill_ranks(split, latest);
     double step_ns = latest + ring_of(split, plan->items);
     if (split->lower_ns < 0)
         split->lower_ns = step_ns;
@@ -393,7 +349,7 @@ static hdp_status fill_nothing(struct split *split)
     for (int32_t i = 0; i < plan->info.rank_count; i++) {
         plan->quanta[i] = hdpi_limits_quantum(&split->limits, i);
         plan->state[i] = HDP_EMPTY;
-        if (split->limits.lanes[i].lacks_dtype)
+        if (split->limits.profile->ranks[i].lacks_dtype)
             plan->bound_by[i] = HDP_BOUND_DTYPE;
     }
     return hdpi_plan_seal(plan);
@@ -448,28 +404,39 @@ static hdp_status make(struct split *split)
     return fill(split);
 }
 
-hdp_status hdpi_plan_split(hdp_plan **out, const hdp_profile *profile,
-                           int64_t total, const hdp_split_options *options)
+hdp_status hdpi_plan_split_into(hdp_plan *plan, const hdp_profile *profile,
+                                int64_t total, const hdp_split_options *options)
 {
     struct split split;
     hdp_status status = HDP_OK;
 
-    *out = NULL;
     split.options = options;
-    split.plan = NULL;
+    split.plan = plan;
     HDPI_TRY(hdpi_limits_init(&split.limits, profile, total, options));
-    HDPI_TRY(hdpi_plan_new(&split.plan, profile->info.member_count));
     split.ring_ns = hdpi_ring_ns(profile, options->reduce_bytes, NULL);
     split.benches = options->may_bench && split.ring_ns > 0;
-    split.plan->info.fingerprint = profile->info.fingerprint;
-    split.plan->info.rule = options->rule;
-    split.plan->info.quantum =
+    plan->info.fingerprint = profile->info.fingerprint;
+    plan->info.rule = options->rule;
+    plan->info.quantum =
         split.limits.finish.quanta ? 0 : split.limits.finish.quantum;
     HDPI_TRY(total == 0 ? fill_nothing(&split) : make(&split));
-    *out = split.plan;
-    split.plan = NULL;
 out:
-    hdpi_plan_free(split.plan);
     hdpi_limits_finish(&split.limits);
+    return status;
+}
+
+hdp_status hdpi_plan_split(hdp_plan **out, const hdp_profile *profile,
+                           int64_t total, const hdp_split_options *options)
+{
+    hdp_plan *plan = NULL;
+    hdp_status status = HDP_OK;
+
+    *out = NULL;
+    HDPI_TRY(hdpi_plan_new(&plan, profile->info.member_count));
+    HDPI_TRY(hdpi_plan_split_into(plan, profile, total, options));
+    *out = plan;
+    plan = NULL;
+out:
+    hdpi_plan_free(plan);
     return status;
 }
