@@ -121,6 +121,7 @@ struct hdpi_step {
     int32_t bucket_count;
     struct hdpi_comm_call *calls; /* [member * bucket_count + bucket] */
     unsigned char *said;          /* likewise: this member said ready */
+    double *ready_ns;             /* likewise: when, on virtual clocks */
     hdpi_each_fn each;
     void *each_arg;
     int64_t accepted_ns;
@@ -321,6 +322,15 @@ hdp_status hdpi_member_alloc(struct hdpi_member *member, void **out,
 void hdpi_member_free(struct hdpi_member *member, void *memory, size_t bytes);
 /** Gives idle workspace back. */
 void hdpi_member_trim(struct hdpi_member *member);
+
+/* ---- ring.c: what reduces take on virtual clocks --------------------------- */
+
+/** Notes when the bucket that is about to be posted is ready. */
+hdp_status hdpi_ring_ready(struct hdpi_member *member);
+/** After the wait for what was posted: the member's clock moves on to the end
+ *  of those reduces. Nothing in a group with real clocks. */
+hdp_status hdpi_ring_idle(struct hdpi_member *member);
+
 /* ---- shard.c: the caller's function on a member's rows -------------------- */
 
 /** Rows in, the function in pieces, rows out. */

@@ -79,7 +79,9 @@ static hdp_status lent_ready(void *member)
 {
     struct hdpi_member *mine = member;
 
-    return mine->device->ops->mark(mine->device, &mine->ready, HDPI_MARK_READY);
+    HDPI_RETURN_IF(
+        mine->device->ops->mark(mine->device, &mine->ready, HDPI_MARK_READY));
+    return hdpi_ring_ready(mine);
 }
 
 void hdpi_member_lend(struct hdpi_member *member,
@@ -185,11 +187,12 @@ hdp_status hdpi_member_await(struct hdpi_member *member)
 {
     if (!member->ticket)
         return HDP_OK;
-    return judge_comm(
+    HDPI_RETURN_IF(judge_comm(
         member,
         member->comm->ops->wait(member->comm, member->ticket,
                                 atomic_load_explicit(&member->step->deadline_ns,
-                                                     memory_order_relaxed)));
+                                                     memory_order_relaxed))));
+    return hdpi_ring_idle(member);
 }
 
 /* ---- the phases ------------------------------------------------------------ */

@@ -139,6 +139,7 @@ hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
     *bytes +=
         hdpi_arena_cost((size_t)count * members, sizeof(struct hdpi_comm_call));
     *bytes += hdpi_arena_cost((size_t)count * members, 1);
+    *bytes += hdpi_arena_cost((size_t)count * members, sizeof(double));
     for (b = 0; b < count; ++b) {
         size_t tensors;
         HDPI_RETURN_IF(hdpi_options_read_at(&given, sizeof given, buffers, b,
@@ -217,6 +218,8 @@ hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
         hdpi_arena_take(&step->arena, (size_t)count, sizeof *step->buckets);
     step->calls = hdpi_arena_take(&step->arena, calls, sizeof *step->calls);
     step->said = hdpi_arena_take(&step->arena, calls, 1);
+    step->ready_ns =
+        hdpi_arena_take(&step->arena, calls, sizeof *step->ready_ns);
     for (b = 0; b < count; ++b) {
         HDPI_RETURN_IF(hdpi_options_read_at(&given, sizeof given, buffers, b,
                                             "hdp_buffers"));

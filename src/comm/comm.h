@@ -45,6 +45,7 @@ struct hdpi_comm_call {
     void *const *recv;
     int64_t count;            /* this rank's weight; 0: contributes nothing */
     int64_t total;            /* of all counts */
+    int64_t bytes;            /* filled by post: of its tensors */
     int64_t start_ns, end_ns; /* filled: when all were ready, when done */
 };
 

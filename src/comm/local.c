@@ -212,10 +212,8 @@ static int aborted(const struct local_shared *shared)
 
 /* ---- hooks --------------------------------------------------------------- */
 
-static hdp_status check_tensors(struct local *self,
-                                const struct hdpi_comm_call *call)
+static hdp_status check_tensors(struct local *self, struct hdpi_comm_call *call)
 {
-    int64_t bytes;
     if (call->tensor_count < 0)
         return hdpi_fail(HDP_ERR_ARGUMENT, "tensor_count is %d",
                          (int)call->tensor_count);
@@ -224,7 +222,7 @@ static hdp_status check_tensors(struct local *self,
     for (int32_t k = 0; k < call->tensor_count; ++k)
         HDPI_RETURN_IF(hdpi_add(&self->elements, self->elements,
                                 call->elements[k], "elements"));
-    HDPI_RETURN_IF(hdpi_mul(&bytes, self->elements,
+    HDPI_RETURN_IF(hdpi_mul(&call->bytes, self->elements,
                             (int64_t)hdpk_dtype_bytes(call->dtype),
                             "bytes of a collective"));
     if (call->tensor_count > 0 && !call->recv && call->status == HDP_OK)
@@ -232,10 +230,10 @@ static hdp_status check_tensors(struct local *self,
     return HDP_OK;
 }
 
-static hdp_status check_call(struct local *self,
-                             const struct hdpi_comm_call *call)
+static hdp_status check_call(struct local *self, struct hdpi_comm_call *call)
 {
     self->elements = 0;
+    call->bytes = 0;
     if (call->kind == HDPI_COMM_BARRIER)
         return HDP_OK;
     if (call->kind != HDPI_COMM_REDUCE && call->kind != HDPI_COMM_BROADCAST)

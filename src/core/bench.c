@@ -19,14 +19,19 @@ static void ring_add(struct ring *ring, double link)
         ring->slowest = link;
 }
 
+double hdpi_ring_time(int64_t ranks, double slowest, int64_t reduce_bytes)
+{
+    if (ranks < 2 || slowest <= 0)
+        return 0;
+    double bytes =
+        (double)reduce_bytes * 2 * (double)(ranks - 1) / (double)ranks;
+    double ns = bytes / slowest * 1e9;
+    return ns < 1e24 ? ns : 1e24;
+}
+
 static double ring_time(const struct ring *ring, int64_t reduce_bytes)
 {
-    if (ring->count < 2 || ring->slowest <= 0)
-        return 0;
-    double bytes = (double)reduce_bytes * 2 * (double)(ring->count - 1) /
-                   (double)ring->count;
-    double ns = bytes / ring->slowest * 1e9;
-    return ns < 1e24 ? ns : 1e24;
+    return hdpi_ring_time(ring->count, ring->slowest, reduce_bytes);
 }
 
 double hdpi_ring_ns(const hdp_profile *profile, int64_t reduce_bytes,

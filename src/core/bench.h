@@ -15,6 +15,9 @@ enum { HDPI_BENCH_EXACT = 12 }; /* ranks among which every subset is tried */
 double hdpi_ring_ns(const hdp_profile *profile, int64_t reduce_bytes,
                     const int64_t *items);
 
+/** The same of so many ranks; slowest 0: no link is known. */
+double hdpi_ring_time(int64_t ranks, double slowest, int64_t reduce_bytes);
+
 struct hdpi_bench {
     const struct hdpi_finish *in; /* all ranks; its items are not touched */
     const hdp_profile *profile;

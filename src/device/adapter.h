@@ -31,6 +31,7 @@ hdp_status hdpi_default_blas(struct hdpi_device *device, void **out);
 void hdpi_default_memory(struct hdpi_device *device, int64_t *out_held,
                          int64_t *out_free);
 int32_t hdpi_default_cause(struct hdpi_device *device);
+void hdpi_default_idle(struct hdpi_device *device, double ns);
 
 /* The required hooks of an adapter that cannot make a member: open refuses,
  * so the others are never reached and answer HDP_ERR_UNSUPPORTED. */

@@ -201,4 +201,5 @@ const struct hdpi_device_ops hdpi_cuda_ops = {
     .blas = hdpi_default_blas,
     .memory = hdpi_default_memory,
     .cause = hdpi_default_cause,
+    .idle = hdpi_default_idle,
 };

@@ -136,3 +136,9 @@ int32_t hdpi_default_cause(struct hdpi_device *device)
     (void)device;
     return HDP_CAUSE_NONE;
 }
+
+void hdpi_default_idle(struct hdpi_device *device, double ns)
+{
+    (void)device;
+    (void)ns;
+}

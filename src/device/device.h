@@ -135,6 +135,10 @@ struct hdpi_device_ops {
                           const struct hdpi_mark *from,
                           const struct hdpi_mark *to);
 
+    /** Waits for others for so long, in queue order: a virtual clock moves on.
+     *  Optional: nothing, since where clocks are real the waiting is. */
+    void (*idle)(struct hdpi_device *device, double ns);
+
     /** Combines sources into targets (kernels.h) in queue order; all pointers
      *  are reachable by this member. Optional: the C kernel on this thread. */
     hdp_status (*combine)(struct hdpi_device *device,

@@ -249,4 +249,5 @@ const struct hdpi_device_ops hdpi_host_ops = {
     .blas = hdpi_default_blas,
     .memory = host_memory,
     .cause = hdpi_default_cause,
+    .idle = hdpi_default_idle,
 };

@@ -273,11 +273,12 @@ static hdp_status sim_launch(struct hdpi_device *device, hdp_work_fn fn,
     *out_code = 0;
     HDPI_RETURN_IF(check_known(device));
     HDPI_RETURN_IF(count_call(sim, HDPI_HOOK_LAUNCH));
-    *out_code = fn(shard, user);
+    /* before the function, so that what it says ready is ready by then */
     if (shard->items > 0)
         charge(sim, launch_ns(sim, shard->items),
                is_new_shape(sim, shard->items) ? device->row.ask.newshape_ns
                                                : 0);
+    *out_code = fn(shard, user);
     return HDP_OK;
 }
 
@@ -299,6 +300,11 @@ static hdp_status sim_elapsed(struct hdpi_device *device, double *out_ns,
     (void)device;
     *out_ns = (double)(to->value - from->value) / 1000;
     return HDP_OK;
+}
+
+static void sim_idle(struct hdpi_device *device, double ns)
+{
+    advance(sim_from(device), ns);
 }
 
 static hdp_status sim_wait(struct hdpi_device *device, int64_t deadline_ns)
@@ -455,4 +461,5 @@ const struct hdpi_device_ops hdpi_sim_ops = {
     .blas = hdpi_default_blas,
     .memory = sim_memory,
     .cause = sim_cause,
+    .idle = sim_idle,
 };
