@@ -5,7 +5,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { PICTURE_MEMBERS_MAX = 16, PICTURE_PANELS_MAX = 4 };
+enum {
+    PICTURE_MEMBERS_MAX = 64,
+    PICTURE_PANELS_MAX = 4,
+    PICTURE_FOOTERS_MAX = 12
+};
 
 struct picture_bar {
     int64_t items;
@@ -19,7 +23,9 @@ struct picture_panel {
 };
 
 struct picture {
-    const char *title, *subtitle, *footer[2];
+    const char *title, *subtitle;
+    const char *badge; /* "simulated"; NULL: none */
+    const char *footer[PICTURE_FOOTERS_MAX];
     const char *unit;                        /* of items: "images" */
     const char *device[PICTURE_MEMBERS_MAX]; /* "host:0" */
     const char *remark[PICTURE_MEMBERS_MAX]; /* "declared half as fast" */
@@ -31,6 +37,6 @@ struct picture {
 const char *picture_count(char *buffer, int64_t count);
 
 /** Writes the same bytes for the same data, in every locale. Returns 0 when
- *  the stream fails. */
+ *  memory or the stream fails. */
 int picture_write(FILE *out, const struct picture *picture);
 #endif
