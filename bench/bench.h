@@ -23,6 +23,7 @@ struct bench {
     hdp_device *devices; /* one a member */
     int32_t members;
     int simulated;        /* a member's time is a model's */
+    json_t *pictured;     /* what .svg files show; NULL: the document */
     char *blas_path;      /* the library's OpenBLAS; NULL: it has none */
     char json_path[1024]; /* where demo wants the document; empty: nowhere */
 };
@@ -87,6 +88,9 @@ int measure_by_options(struct bench *bench, hdp_profile **out);
 /** The `profile` section, from the noun's own JSON. */
 int measure_section(struct bench *bench, const hdp_profile *profile);
 
+/** The noun's own JSON; NULL on failure, which is recorded. */
+json_t *measure_json(struct bench *bench, const hdp_profile *profile);
+
 /** The profile's table for people. */
 int measure_table(struct bench *bench, const hdp_profile *profile);
 
@@ -118,4 +122,5 @@ int command_calibrate(struct bench *bench);
 int command_split(struct bench *bench);
 int command_run(struct bench *bench);
 int command_reduce(struct bench *bench);
+int command_plot(struct bench *bench);
 #endif

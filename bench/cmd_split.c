@@ -5,6 +5,7 @@
 #include "change.h"
 #include "compare.h"
 #include "interrupt.h"
+#include "scaling.h"
 #include "table.h"
 
 enum { CALLS = 100 }; /* of one batch; the clock is read around a batch */
@@ -136,6 +137,8 @@ int command_split(struct bench *bench)
         code = measure_section(bench, profile);
     if (!code)
         code = show_rules(bench, profile);
+    if (!code)
+        code = scaling_section(bench, profile);
     if (!code && (options->add[0] || options->remove_count))
         code = compare_members(bench, profile);
     if (!code && options->batches > 0)

@@ -18,22 +18,6 @@ struct comparison {
     int32_t stay;  /* members of the base that do */
 };
 
-static json_t *profile_json(struct bench *bench, const hdp_profile *profile)
-{
-    size_t needed = 0;
-    json_t *json = NULL;
-
-    hdp_profile_to_json(profile, NULL, 0, &needed);
-    char *text = malloc(needed + 1);
-    if (text && !library_try(bench, hdp_profile_to_json(profile, text,
-                                                        needed + 1, NULL)))
-        json = json_loads(text, 0, NULL);
-    free(text);
-    if (!json)
-        library_no_memory(bench); /* unless the library has said why */
-    return json;
-}
-
 static int remove_ranks(struct comparison *self)
 {
     const struct options *options = &self->bench->options;
@@ -125,7 +109,7 @@ static int measure_added(struct comparison *self, const hdp_profile *base)
 static int append_added(struct comparison *self)
 {
     json_t *ours = json_object_get(self->json, "members"), *member;
-    json_t *json = profile_json(self->bench, self->theirs);
+    json_t *json = measure_json(self->bench, self->theirs);
     json_int_t last = 0;
     size_t i;
 
@@ -289,7 +273,7 @@ int compare_members(struct bench *bench, const hdp_profile *profile)
                              "--rule manual: its ratios are those of the "
                              "members that are there; --add and --remove need "
                              "another rule");
-    if (!code && !(self.json = profile_json(bench, profile)))
+    if (!code && !(self.json = measure_json(bench, profile)))
         code = bench->failure.exit_code;
     if (!code)
         code = remove_ranks(&self);

@@ -92,8 +92,10 @@ static void print_promises(FILE *out)
 void options_help(FILE *out, enum command command)
 {
     if (command < COMMAND_COUNT) {
-        fprintf(out, "usage: hdp_bench %s [options]\n\n",
-                option_commands[command].name);
+        const char *operand = option_commands[command].operand;
+        fprintf(out, "usage: hdp_bench %s%s%s [options]\n\n",
+                option_commands[command].name, operand ? " " : "",
+                operand ? operand : "");
         flow(out, option_commands[command].text, 0, 0);
         print_options(out, command);
         print_values(out, command);

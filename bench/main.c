@@ -10,6 +10,7 @@
 
 #include "bench.h"
 #include "interrupt.h"
+#include "plot.h"
 
 /* A closed descriptor would be given to the next file that is opened, and
  * messages would end up inside it. */
@@ -34,6 +35,7 @@ static int run_command(struct bench *bench)
         [COMMAND_SPLIT] = command_split,
         [COMMAND_RUN] = command_run,
         [COMMAND_REDUCE] = command_reduce,
+        [COMMAND_PLOT] = command_plot,
     };
     int code = library_open(bench);
 
@@ -73,6 +75,16 @@ static void put_environment(struct document *document)
     document_set(document, "environment", json);
 }
 
+static int has_picture(const struct options *options)
+{
+    enum command command = options->command;
+
+    if (command == COMMAND_RUN)
+        return options->work != WORK_EMPTY;
+    return command == COMMAND_CALIBRATE || command == COMMAND_SPLIT ||
+           command == COMMAND_REDUCE || command == COMMAND_PLOT;
+}
+
 /* Refused before hours of measuring, not after. demo's --out is a folder. */
 static int open_files(struct bench *bench)
 {
@@ -87,8 +99,18 @@ static int open_files(struct bench *bench)
         if (outfile_format(options->out[i]) < 0)
             return failure_usage(&bench->failure, "--out", 0,
                                  "--out '%.64s': ends in none of .json, "
-                                 ".jsonl, .csv, .md and .txt",
+                                 ".jsonl, .csv, .md, .txt and .svg",
                                  options->out[i]);
+    for (int i = 0; i < options->out_count; ++i)
+        if (outfile_format(options->out[i]) == FORMAT_SVG &&
+            !has_picture(options))
+            return failure_usage(
+                &bench->failure, "--out", 0,
+                "--out '%.64s': %s%s has no picture; "
+                "calibrate, split, run of a work and reduce "
+                "have one",
+                options->out[i], options_command_name(options->command),
+                options->command == COMMAND_RUN ? " --work empty" : "");
     for (int i = 0; i < options->out_count; ++i)
         if (!outfile_open(&bench->out[i], options->out[i]))
             return failure_own(&bench->failure, EXIT_ENVIRONMENT,
@@ -97,16 +119,41 @@ static int open_files(struct bench *bench)
     return EXIT_OK;
 }
 
+/* The picture, or a word why there is none in what was done. */
+static int draw_file(struct bench *bench, FILE *out, char *reason, size_t size)
+{
+    json_t *root = bench->pictured ? bench->pictured : bench->document.root;
+    struct failure failure = { 0 };
+    const char *name = options_command_name(bench->options.command);
+    int32_t kind = bench->options.kind;
+
+    if (plot_draw(out, root, kind, name, &failure) == EXIT_OK)
+        return fflush(out) == 0;
+    snprintf(reason, size, "%s", failure.error.text);
+    return 0;
+}
+
+static int write_form(struct bench *bench, FILE *out, int32_t format,
+                      char *reason, size_t size)
+{
+    if (format == FORMAT_SVG)
+        return draw_file(bench, out, reason, size);
+    return document_write(&bench->document, format, out);
+}
+
 /* A failure; beside an earlier one, which wins, at least a warning. */
 static void write_file(struct bench *bench, struct outfile *out,
                        const char *path)
 {
-    int32_t format = outfile_format(path);
+    char reason[512] = "";
 
-    if (out->file && document_write(&bench->document, format, out->file) &&
+    if (out->file &&
+        write_form(bench, out->file, outfile_format(path), reason,
+                   sizeof reason) &&
         outfile_commit(out))
         return;
-    const char *reason = strerror(errno);
+    if (!reason[0])
+        snprintf(reason, sizeof reason, "%s", strerror(errno));
     if (bench->failure.exit_code)
         document_warn(&bench->document, "not_written", "%.128s: %s", path,
                       reason);
@@ -200,6 +247,7 @@ int main(int argc, char **argv)
     int code = deliver(&bench, format);
     for (int i = 0; i < OPTIONS_OUT_MAX; ++i) /* of a run that failed */
         outfile_drop(&bench.out[i]);
+    json_decref(bench.pictured);
     document_close(&bench.document);
     notes_close(&bench.notes);
     return code;

@@ -86,7 +86,10 @@ static void put_commands(FILE *out)
 {
     fputs(".SH COMMANDS\n", out);
     for (int i = 0; i < COMMAND_COUNT; ++i) {
-        fprintf(out, ".TP\n\\fB%s\\fR\n", option_commands[i].name);
+        const char *operand = option_commands[i].operand;
+        fprintf(out, ".TP\n\\fB%s\\fR%s%s%s\n", option_commands[i].name,
+                operand ? " \\fI" : "", operand ? operand : "",
+                operand ? "\\fR" : "");
         put(out, option_commands[i].summary);
         fputs(i == COMMAND_DEMO ? " (default).\n" : ".\n", out);
         put_line(out, option_commands[i].text);
@@ -124,6 +127,7 @@ void options_man(FILE *out)
           "hdp_bench split \\-d @desk \\-N 256 \\-o csv\n"
           "hdp_bench run \\-\\-work gemm \\-N 8192 \\-\\-out result.json\n"
           "hdp_bench reduce \\-d host:0\\-1/threads=1 \\-\\-weights 3/1\n"
+          "hdp_bench plot result.json \\-\\-out result.svg\n"
           ".fi\n",
           out);
 }

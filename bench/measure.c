@@ -84,21 +84,29 @@ int measure_by_options(struct bench *bench, hdp_profile **out)
     return code;
 }
 
-/* The noun's own JSON is the section; only the spec of each member is ours. */
-int measure_section(struct bench *bench, const hdp_profile *profile)
+json_t *measure_json(struct bench *bench, const hdp_profile *profile)
 {
     size_t needed = 0;
-    json_t *json = NULL, *members;
+    json_t *json = NULL;
 
     hdp_profile_to_json(profile, NULL, 0, &needed);
     char *text = malloc(needed + 1);
-    if (!text)
-        return library_no_memory(bench);
-    int code = library_try(
-        bench, hdp_profile_to_json(profile, text, needed + 1, &needed));
-    if (!code)
+    if (text && !library_try(bench, hdp_profile_to_json(profile, text,
+                                                        needed + 1, NULL)))
         json = json_loads(text, 0, NULL);
     free(text);
+    if (!json)
+        library_no_memory(bench); /* unless the library has said why */
+    return json;
+}
+
+/* The noun's own JSON is the section; only the spec of each member is ours. */
+int measure_section(struct bench *bench, const hdp_profile *profile)
+{
+    json_t *json = measure_json(bench, profile), *members;
+
+    if (!json)
+        return bench->failure.exit_code;
     members = json_object_get(json, "members");
     for (size_t i = 0; i < json_array_size(members); ++i)
         json_object_set_new(json_array_get(members, i), "spec",
@@ -107,9 +115,8 @@ int measure_section(struct bench *bench, const hdp_profile *profile)
                                 : json_null());
     json_object_del(json, "schema");
     json_object_del(json, "schema_version");
-    if (json)
-        document_set(&bench->document, "profile", json);
-    return code;
+    document_set(&bench->document, "profile", json);
+    return EXIT_OK;
 }
 
 static const char *rate_text(char *buffer, size_t size, const json_t *member)

@@ -323,7 +323,7 @@ static int read_command(struct options *out, const char *word,
                                  "'%s' is not in this version yet", word);
     return failure_usage(failure, word, 0,
                          "unknown command '%.32s': demo, discover, calibrate, "
-                         "split, run or reduce",
+                         "split, run, reduce or plot",
                          word);
 }
 
@@ -362,8 +362,12 @@ int options_read(struct options *out, int argc, char **argv,
         command = COMMAND_DEMO;
     for (; index < argc; ++index) {
         const char *word = argv[index];
-        if (word[0] != '-' || !word[1])
-            return unexpected(word, index, failure);
+        if (word[0] != '-' || !word[1]) {
+            if (!option_commands[command].operand || out->input)
+                return unexpected(word, index, failure);
+            out->input = word;
+            continue;
+        }
         code = read_option(out, command, argc, argv, &index, failure);
         if (code)
             return code;

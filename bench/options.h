@@ -20,13 +20,21 @@ enum command {
     COMMAND_SPLIT,
     COMMAND_RUN,
     COMMAND_REDUCE,
+    COMMAND_PLOT,
     COMMAND_COUNT,
     COMMAND_HELP, /* text was asked for; nothing runs */
     COMMAND_MAN,
     COMMAND_VERSION
 };
 
-enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_CSV, FORMAT_MD };
+enum format {
+    FORMAT_TABLE,
+    FORMAT_JSON,
+    FORMAT_JSONL,
+    FORMAT_CSV,
+    FORMAT_MD,
+    FORMAT_SVG /* of files alone */
+};
 enum progress {
     PROGRESS_AUTO,
     PROGRESS_ALWAYS,
@@ -69,6 +77,9 @@ struct options {
     int32_t verify, op;
     double weights[OPTIONS_RATIOS_MAX];
     int weight_count;
+
+    const char *input; /* the file that a command reads; NULL: none */
+    int32_t kind;      /* PLOT_*; -1: by the document */
 };
 
 /** Reads the command line; on failure records it and returns its exit code.

@@ -6,6 +6,7 @@
 
 #define C(name) (1u << COMMAND_##name)
 #define EVERY ((1u << COMMAND_COUNT) - 1)
+#define RUNNING (EVERY & ~C(PLOT))
 #define PLANNING (C(SPLIT) | C(RUN))
 #define MEASURING (C(CALIBRATE) | C(SPLIT) | C(RUN))
 #define AT(field) offsetof(struct options, field)
@@ -27,6 +28,8 @@ static const char *const probes[] = { "gemm", "copy", "launch", "link",
 static const char *const works[] = { "mlp",   "gemm",  "copy",
                                      "mixed", "empty", NULL };
 static const char *const threads[] = { "member", "caller", NULL };
+static const char *const plots[] = { "timeline", "rates",  "scaling",
+                                     "busbw",    "shares", NULL };
 static const char *const ops[] = { "mean",           "sum", "min", "max",
                                    "sum_over_total", NULL };
 
@@ -38,28 +41,40 @@ const struct option_command option_commands[COMMAND_COUNT] = {
                        "on handwritten digits under every rule, checks "
                        "every gradient against one device, and writes "
                        "hdp-demo.svg and hdp-demo.json into the current "
-                       "folder (--out DIR: elsewhere). Under a minute." },
+                       "folder (--out DIR: elsewhere). Under a minute.",
+                       NULL },
     [COMMAND_DISCOVER] = { "discover", "the devices and every identity",
                            "Lists the devices, and how CUDA_VISIBLE_DEVICES is "
-                           "read, entry by entry." },
+                           "read, entry by entry.",
+                           NULL },
     [COMMAND_CALIBRATE] = { "calibrate", "rates and throughput ratios",
                             "Measures all devices at once and says what ended "
-                            "the measurement." },
+                            "the measurement.",
+                            NULL },
     [COMMAND_SPLIT] = { "split", "the plan, without running it",
                         "Divides -N items so that all devices finish together, "
                         "and says what bound each share, against equal shares "
-                        "and the best single device." },
+                        "and the best single device.",
+                        NULL },
     [COMMAND_RUN] = { "run", "steps of a built-in workload under several rules",
                       "Runs the rules interleaved, round by round, and "
                       "compares "
                       "with the best split over curves measured in the same "
-                      "run. --work empty measures the step itself." },
+                      "run. --work empty measures the step itself.",
+                      NULL },
     [COMMAND_REDUCE] = { "reduce", "all-reduce over a range of sizes",
                          "Columns as in nccl-tests. Data whose sums are exact: "
                          "#wrong counts elements that differ from a "
-                         "reference in f64." },
+                         "reference in f64.",
+                         NULL },
+    [COMMAND_PLOT] = { "plot", "a picture of a saved document",
+                       "Draws what a saved document (-o json, --out x.json; a "
+                       "saved profile too) holds, as SVG: to --out x.svg, else "
+                       "to stdout. FILE - is standard input. The other "
+                       "commands draw the same with --out x.svg.",
+                       "FILE" },
 };
-const char *const option_later[] = { "doctor", "lease", "watch", "plot", NULL };
+const char *const option_later[] = { "doctor", "lease", "watch", NULL };
 
 const char option_promise[] =
     "stdout carries the chosen format only; progress and warnings go to "
@@ -110,10 +125,11 @@ const struct options option_defaults = {
     .verify = 1,
     .op = -1,
     .seed = 1,
+    .kind = -1,
 };
 
 const struct option_row option_rows[] = {
-    { EVERY & ~C(DEMO) & ~C(DISCOVER), 'd', "devices", "SPEC", OPTION_SPEC,
+    { RUNNING & ~C(DEMO) & ~C(DISCOVER), 'd', "devices", "SPEC", OPTION_SPEC,
       AT(spec), 0, 0, NULL, 0,
       "devices, joined when repeated: cuda:0, host:0-1/threads=1, "
       "sim:0/item=10us, @desk, auto (default)" },
@@ -123,7 +139,12 @@ const struct option_row option_rows[] = {
       "document), jsonl (a line a row), csv (the main rows) or md" },
     { EVERY, 0, "out", "FILE", OPTION_OUT, AT(out), 0, 0, NULL, 0,
       "also write there, repeatable; the suffix decides: .json, .jsonl, "
-      ".csv, .md or .txt; demo: the folder" },
+      ".csv, .md, .txt or .svg (a picture: calibrate, split, run, reduce, "
+      "plot); demo: the folder" },
+    { C(PLOT), 0, "kind", "KIND", OPTION_CHOICE, AT(kind), 0, 0, plots, 5,
+      "timeline (results, plans), rates (profile), scaling (split), busbw "
+      "(reduce) or shares (run --adapt); default: by what the document "
+      "holds" },
 
     { C(SPLIT), 'N', "total", "N", OPTION_INT, AT(total), 0, ANY, NULL, 0,
       "items of the batch, all devices together; must be given" },
@@ -224,8 +245,8 @@ const struct option_row option_rows[] = {
 
     { C(RUN) | C(REDUCE) | C(DEMO), 0, "seed", "N", OPTION_INT, AT(seed), 0,
       ANY, NULL, 0, "of random data and weights (default 1)" },
-    { EVERY, 0, "timeout", "TIME", OPTION_DURATION, AT(timeout_ns), 0, 0, NULL,
-      0, "deadline of a step (default 10m)" },
+    { RUNNING, 0, "timeout", "TIME", OPTION_DURATION, AT(timeout_ns), 0, 0,
+      NULL, 0, "deadline of a step (default 10m)" },
     { EVERY, 0, "progress", "WHEN", OPTION_CHOICE, AT(progress), 0, 0,
       progresses, 4,
       "auto (on a terminal), always, never or jsonl; to stderr" },

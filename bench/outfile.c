@@ -16,11 +16,9 @@ int32_t outfile_format(const char *path)
     static const struct {
         const char *suffix;
         int32_t format;
-    } known[] = { { ".json", FORMAT_JSON },
-                  { ".jsonl", FORMAT_JSONL },
-                  { ".csv", FORMAT_CSV },
-                  { ".md", FORMAT_MD },
-                  { ".txt", FORMAT_TABLE } };
+    } known[] = { { ".json", FORMAT_JSON }, { ".jsonl", FORMAT_JSONL },
+                  { ".csv", FORMAT_CSV },   { ".md", FORMAT_MD },
+                  { ".txt", FORMAT_TABLE }, { ".svg", FORMAT_SVG } };
     const char *suffix = strrchr(path, '.');
 
     for (size_t i = 0; suffix && i < sizeof known / sizeof *known; ++i)

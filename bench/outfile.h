@@ -12,7 +12,7 @@ struct outfile {
     char *temporary; /* NULL: written in place, as it is no regular file */
 };
 
-/** FORMAT_* by suffix: .json .jsonl .csv .md .txt; -1: none of them. */
+/** FORMAT_* by suffix: .json .jsonl .csv .md .txt .svg; -1: none of them. */
 int32_t outfile_format(const char *path);
 
 /** Returns 0 on failure; errno says why, and nothing is left behind. An

@@ -77,7 +77,8 @@ whole = ask(*SPLIT)
 lines = lines_of(run(*SPLIT, "-o", "jsonl").stdout)
 expect([line["type"] for line in lines],
        ["document", "device", "device", "profile", "member", "member",
-        "rank", "rank", "rank", "rank", "end"], "types of split's lines")
+        "rank", "rank", "rank", "rank", "scaling", "end"],
+       "types of split's lines")
 for key in ("schema", "schema_version", "command", "status"):
     expect(lines[0].get(key), whole[key], f"first line: {key}")
 ranks = [line for line in lines if line["type"] == "rank"]
@@ -260,7 +261,7 @@ expect_true(len(table) > 40, f"only {len(table)} options found in the table")
 page = run("--help-man").stdout
 overview = run("--help").stdout
 helps = "".join(run(name, "--help").stdout for name in (
-    "demo", "discover", "calibrate", "split", "run", "reduce"))
+    "demo", "discover", "calibrate", "split", "run", "reduce", "plot"))
 for letter, name, argument in table:
     if name == "help-man":
         expect_true(name not in helps, "what only the build needs is hidden")
