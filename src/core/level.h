@@ -2,7 +2,8 @@
  *
  * A scalar Kalman filter on ln(time / curve) whose gain never falls below 0.1:
  * a moving average that starts fast. Two outliers in a row on the same side
- * that agree are a change, one is a hiccup. Plain data, pure arithmetic. */
+ * that agree are a change, one is a hiccup; a rank known for hiccups needs up
+ * to four. Plain data, pure arithmetic. */
 #ifndef HDPI_LEVEL_H
 #define HDPI_LEVEL_H
 #include <stdint.h>
@@ -11,16 +12,20 @@
 enum {
     HDPI_SAMPLE_TAKEN = 0,
     HDPI_SAMPLE_HELD = 1,   /* an outlier: not believed yet */
-    HDPI_SAMPLE_CHANGED = 2 /* the second one: the level starts anew */
+    HDPI_SAMPLE_CHANGED = 2 /* enough of them: the level starts anew */
 };
 
 struct hdpi_level {
     double log;      /* ln of the factor on the curve; 0: as the curve says */
     double variance; /* of log */
     double noise;    /* variance of one sample, learned */
-    double held;     /* the outlier waiting for a second; see holding */
-    int32_t holding; /* 1: held is one */
-    int32_t count;   /* samples since the start or the last change */
+    double doubt;    /* how wrong the curve is, squared: of ln(after / before),
+                      * the part that a move is off by; learned */
+    double way;      /* ln(after / before)^2 since the last sample */
+    double held;     /* mean of the outliers waiting for another */
+    double alarms;   /* of the latest samples, the part that were hiccups */
+    int32_t holding; /* outliers in held; 0: none waits */
+    int32_t count;   /* samples since the start */
 };
 
 /**
@@ -35,7 +40,8 @@ void hdpi_level_start(struct hdpi_level *level, double spread);
 int32_t hdpi_level_sample(struct hdpi_level *level, double log);
 
 /** The share went from `before` to `after` items (both above 0): as far as the
- *  curve may be wrong between them, the level is less certain. */
+ *  curve may be wrong between them, the level is less certain. At first that is
+ *  a quarter of the way; curves that prove right come to be trusted. */
 void hdpi_level_moved(struct hdpi_level *level, int64_t before, int64_t after);
 
 /** Moves it without losing certainty: all ranks turned out to take longer by

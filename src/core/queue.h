@@ -27,4 +27,10 @@ hdp_status hdpi_queue_push(struct hdpi_queue *queue, int32_t rank,
  *  one that ended before. */
 hdp_status hdpi_queue_pop(struct hdpi_queue *queue, uint64_t ticket,
                           int64_t now_ns, int32_t *rank, int64_t *items);
+
+/** Says how a rank's last batch went. One that fails at once would be free at
+ *  once and draw everything: it counts as busy for twice what `batch_ns` was
+ *  predicted to take, twice as long with each failure in a row. */
+void hdpi_queue_went(struct hdpi_queue *queue, int32_t rank, int failed,
+                     double batch_ns, int64_t now_ns);
 #endif
