@@ -182,7 +182,7 @@ void plot_notes_of(const struct plot *plot, int predicted,
     for (size_t m = 0; m < json_array_size(list); ++m) {
         slowdown_of(plot, m, text);
         simulated |= is_simulated(plot, m);
-        slowed |= text[0] && !is_simulated(plot, m);
+        slowed |= strstr(text, "declared") != NULL;
     }
     if (!predicted &&
         json_array_size(json_object_get(json_object_get(plot->root, "steps"),

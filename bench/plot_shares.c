@@ -20,6 +20,8 @@ struct shares {
     json_t *steps; /* the section */
     double *x, *y; /* a line: one a step, or two a column of many steps */
     int points;
+    double best_x[2 * MARKS_MAX], best[2 * MARKS_MAX]; /* the optimum, level */
+    int bests;
     double count, most; /* steps; ns of the slowest */
     struct stretch *stretch;
     int stretches, members;
@@ -71,6 +73,31 @@ static int gather_times(struct shares *self)
                         : plot_refuse(self->plot, "steps: no step_ns is known");
 }
 
+/* The optimum holds from its phase's first step to the next one's. */
+static void gather_optimum(struct shares *self)
+{
+    json_t *phases = json_object_get(self->steps, "phases"), *phase;
+    double step, ns;
+    size_t i;
+
+    json_array_foreach(phases, i, phase)
+    {
+        double last = self->bests ? self->best_x[self->bests - 2] : 0;
+        if (self->bests == 2 * MARKS_MAX ||
+            !plot_number(json_object_get(phase, "optimum_ns"), &ns) ||
+            !plot_number(json_object_get(phase, "step"), &step) ||
+            step < last || step >= self->count)
+            continue;
+        if (self->bests)
+            self->best_x[self->bests - 1] = step;
+        self->best_x[self->bests] = step;
+        self->best[self->bests++] = ns;
+        self->best_x[self->bests] = self->count;
+        self->best[self->bests++] = ns;
+        self->most = fmax(self->most, ns);
+    }
+}
+
 static int add_stretch(struct shares *self, double from, json_t *shares)
 {
     struct stretch *stretch = &self->stretch[self->stretches];
@@ -95,7 +122,8 @@ static int add_stretch(struct shares *self, double from, json_t *shares)
     return EXIT_OK;
 }
 
-/* The run begins with the shares of the result, else of the plan. */
+/* The run begins with the shares that the section says, else those of the
+ * result or the plan. */
 static int gather_shares(struct shares *self)
 {
     json_t *root = self->plot->root, *resplit, *first;
@@ -108,13 +136,15 @@ static int gather_shares(struct shares *self)
     if (!self->stretch)
         return failure_own(self->plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
                            "out of memory");
-    first = json_object_get(json_array_get(json_object_get(root, "results"), 0),
-                            "shares");
+    first = json_object_get(self->steps, "shares");
+    if (!first)
+        first = json_object_get(
+            json_array_get(json_object_get(root, "results"), 0), "shares");
     if (!first)
         first = json_object_get(json_object_get(root, "plan"), "shares");
     if (!first)
         return plot_refuse(self->plot, "steps: the shares at the beginning are "
-                                       "in neither results nor plan");
+                                       "in neither steps, results nor plan");
     int code = add_stretch(self, 0, first);
     json_array_foreach(resplits, i, resplit)
     {
@@ -251,21 +281,34 @@ static void draw_disturbances(struct shares *self, struct plot_notes *notes)
     }
 }
 
+static struct chart_line optimum_line(const struct shares *self)
+{
+    return (struct chart_line){ .name = "optimum of the time, phase by phase",
+                                .x = self->best_x,
+                                .y = self->best,
+                                .count = self->bests,
+                                .dashed = 1 };
+}
+
 static void draw_times(struct shares *self)
 {
     struct chart_line line = {
         .x = self->x, .y = self->y, .count = self->points, .style = 0
     };
 
+    struct chart_line best = optimum_line(self);
+
     chart_axes(&self->times);
+    chart_draw(&self->times, &best);
     chart_draw(&self->times, &line);
 }
 
 static double draw_parts(struct shares *self)
 {
-    struct chart_line lines[PLOT_MEMBERS_MAX] = { { 0 } };
+    struct chart_line lines[PLOT_MEMBERS_MAX + 1] = { { 0 } };
     char names[PLOT_MEMBERS_MAX][PLOT_TEXT];
 
+    lines[self->members] = optimum_line(self);
     chart_axes(&self->parts);
     for (int m = 0; m < self->members; ++m) {
         draw_band(self, m);
@@ -276,7 +319,8 @@ static double draw_parts(struct shares *self)
     }
     draw_share_words(self);
     draw_resplits(self);
-    return chart_legend(&self->plot->svg, lines, self->members,
+    return chart_legend(&self->plot->svg, lines,
+                        self->members + (self->bests > 0),
                         self->parts.top + self->parts.height + 64);
 }
 
@@ -339,6 +383,7 @@ int plot_shares(struct plot *plot)
     self->plot = plot;
     self->steps = json_object_get(plot->root, "steps");
     code = gather_times(self);
+    gather_optimum(self);
     if (!code)
         code = gather_shares(self);
     if (!code)

@@ -162,7 +162,16 @@ with tempfile.TemporaryDirectory() as folder:
     expect_true("sum, f32" in told and "weighted_mean, bf16" in told and
                 "8 MiB" in told, f"busbw: {told}")
     shares = saved("shares")
-    told = words(picture(shares, "shares"))
+    root = picture(shares, "shares")
+    told = words(root)
+    line = [p.get("points") for p in root.iter(SVG + "polyline")
+            if p.get("stroke") == "#555555"]
+    points = [[float(x) for x in p.split(",")] for p in line[0].split()]
+    expect([round((x - 84) / 828 * 160) for x, y in points], [0, 100, 100, 160],
+           "steps at which the optimum changes")
+    bottom = 340
+    expect(round((bottom - points[0][1]) / (bottom - points[-1][1]), 2),
+           round(2.8 / 3.38, 2), "levels of the optimum")
     for word in ("sim:0: 89.8 %", "sim:1: 10.2 %", "sim:0 declared 2x slower",
                  "simulated, declared slowdown",
                  "160 steps, the shares changed 2 times"):
@@ -276,7 +285,7 @@ with tempfile.TemporaryDirectory() as folder:
     refused('{%s,"reduce":[{"bytes":8,"busbw":null}]}' % head, "busbw")
     refused('{%s,"steps":{"step_ns":[null,null]}}' % head, "step_ns")
     refused('{%s,"steps":{"step_ns":[1],"resplits":[]}}' % head,
-            "neither results nor plan")
+            "neither steps, results nor plan")
     refused('{%s,"scaling":{"step_ns":[null]}}' % head, "scaling")
     refused('{%s,"results":[{"rule":"a","shares":[1,2],"step_ns":'
             '{"median":1}},{"rule":"b","shares":[1],"step_ns":{"median":1}}]}'
