@@ -26,6 +26,8 @@ struct bench {
     json_t *pictured;     /* what .svg files show; NULL: the document */
     char *blas_path;      /* the library's OpenBLAS; NULL: it has none */
     char json_path[1024]; /* where demo wants the document; empty: nowhere */
+    int pipe_ignored;     /* SIGPIPE was, when the program was started */
+    int job_code;         /* what lease's command ended with */
 };
 
 /* ---- library.c: the library's live objects ------------------------------- */
@@ -122,5 +124,6 @@ int command_calibrate(struct bench *bench);
 int command_split(struct bench *bench);
 int command_run(struct bench *bench);
 int command_reduce(struct bench *bench);
+int command_lease(struct bench *bench);
 int command_plot(struct bench *bench);
 #endif

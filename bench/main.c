@@ -35,6 +35,7 @@ static int run_command(struct bench *bench)
         [COMMAND_SPLIT] = command_split,
         [COMMAND_RUN] = command_run,
         [COMMAND_REDUCE] = command_reduce,
+        [COMMAND_LEASE] = command_lease,
         [COMMAND_PLOT] = command_plot,
     };
     int code = library_open(bench);
@@ -63,7 +64,8 @@ static void put_environment(struct document *document)
 {
     static const char *const names[] = {
         "HDP_DEVICES",      "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-        "NCCL_P2P_DISABLE", "NCCL_DEBUG",
+        "NCCL_P2P_DISABLE", "NCCL_DEBUG",           "HDP_LEASE_DIR",
+        "HDP_LEASE_FDS",
     };
     json_t *json = json_object();
 
@@ -222,7 +224,8 @@ int main(int argc, char **argv)
     static struct bench bench; /* large, and zero from the start */
 
     keep_standard_descriptors();
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write */
+    /* A closed pipe is a failed write. */
+    bench.pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     options_read(&bench.options, argc, argv, &bench.failure);
     int32_t format = bench.failure.exit_code ? options_wanted_format(argc, argv)
                                              : bench.options.format;
@@ -241,7 +244,8 @@ int main(int argc, char **argv)
     put_started(&bench.document);
     put_environment(&bench.document);
     if (!bench.failure.exit_code && !open_files(&bench)) {
-        interrupt_open();
+        if (bench.options.command != COMMAND_LEASE) /* it forwards them */
+            interrupt_open();
         run_command(&bench);
     }
     int code = deliver(&bench, format);
@@ -250,5 +254,5 @@ int main(int argc, char **argv)
     json_decref(bench.pictured);
     document_close(&bench.document);
     notes_close(&bench.notes);
-    return code;
+    return code ? code : bench.job_code;
 }

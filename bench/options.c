@@ -323,7 +323,7 @@ static int read_command(struct options *out, const char *word,
                                  "'%s' is not in this version yet", word);
     return failure_usage(failure, word, 0,
                          "unknown command '%.32s': demo, discover, calibrate, "
-                         "split, run, reduce or plot",
+                         "split, run, reduce, plot or lease",
                          word);
 }
 
@@ -362,6 +362,10 @@ int options_read(struct options *out, int argc, char **argv,
         command = COMMAND_DEMO;
     for (; index < argc; ++index) {
         const char *word = argv[index];
+        if (command == COMMAND_LEASE && strcmp(word, "--") == 0) {
+            out->job = argv + index + 1; /* its options are its own */
+            break;
+        }
         if (word[0] != '-' || !word[1]) {
             if (!option_commands[command].operand || out->input)
                 return unexpected(word, index, failure);
@@ -386,6 +390,8 @@ int32_t options_wanted_format(int argc, char **argv)
 
     for (int i = 1; i < argc; ++i) {
         const char *value = NULL;
+        if (strcmp(argv[i], "--") == 0)
+            break; /* what follows is a job's */
         for (int s = 0; s < 2; ++s)
             if (strncmp(argv[i], spellings[s], strlen(spellings[s])) == 0)
                 value = argv[i] + strlen(spellings[s]);

@@ -21,6 +21,7 @@ enum command {
     COMMAND_RUN,
     COMMAND_REDUCE,
     COMMAND_PLOT,
+    COMMAND_LEASE,
     COMMAND_COUNT,
     COMMAND_HELP, /* text was asked for; nothing runs */
     COMMAND_MAN,
@@ -80,6 +81,12 @@ struct options {
 
     const char *input; /* the file that a command reads; NULL: none */
     int32_t kind;      /* PLOT_*; -1: by the document */
+
+    int64_t gpus, wait_ns; /* lease; gpus -1: all that are named */
+    int32_t policy;        /* HDP_LEASE_FIRST ... */
+    int32_t list;
+    const char *directory;
+    char **job; /* what follows --, ended by NULL; NULL: nothing */
 };
 
 /** Reads the command line; on failure records it and returns its exit code.

@@ -30,6 +30,8 @@ static const char *const works[] = { "mlp",   "gemm",  "copy",
 static const char *const threads[] = { "member", "caller", NULL };
 static const char *const plots[] = { "timeline", "rates",  "scaling",
                                      "busbw",    "shares", NULL };
+static const char *const policies[] = { "first", "fastest", "memory", "idle",
+                                        NULL };
 static const char *const ops[] = { "mean",           "sum", "min", "max",
                                    "sum_over_total", NULL };
 
@@ -73,8 +75,18 @@ const struct option_command option_commands[COMMAND_COUNT] = {
                        "to stdout. FILE - is standard input. The other "
                        "commands draw the same with --out x.svg.",
                        "FILE" },
+    [COMMAND_LEASE] = { .name = "lease",
+                        .summary = "claim GPUs and run a command on them",
+                        .text =
+                            "lease --gpus N [options] -- COMMAND: claims "
+                            "GPUs that nobody else holds a lease on, sets "
+                            "CUDA_VISIBLE_DEVICES to their UUIDs for the "
+                            "command alone, and ends with its exit code. The "
+                            "lease lives as long as any process that the "
+                            "command leaves behind. lease --list: who holds "
+                            "what." },
 };
-const char *const option_later[] = { "doctor", "lease", "watch", NULL };
+const char *const option_later[] = { "doctor", "watch", NULL };
 
 const char option_promise[] =
     "stdout carries the chosen format only; progress and warnings go to "
@@ -87,6 +99,9 @@ const struct option_note option_exits[] = {
     { "4", "the work failed or is not supported here" },
     { "5", "a deadline passed" },
     { "130", "interrupted by SIGINT; what was done until then is reported" },
+    { "126, 127", "lease: the command could not be started, or is not there" },
+    { "the command's", "lease: once it has started; 128 and the signal's "
+                       "number when it was killed" },
     { NULL, NULL },
 };
 const struct option_note option_values[] = {
@@ -104,6 +119,11 @@ const struct option_note option_environment[] = {
     { "CUDA_VISIBLE_DEVICES",
       "which GPUs the process sees, and in which order" },
     { "CUDA_DEVICE_ORDER", "PCI_BUS_ID or FASTEST_FIRST" },
+    { "HDP_LEASE_DIR", "lease: the folder of lock files" },
+    { "HDP_LEASE_FDS", "a lease that was handed over; lease sets it" },
+    { "SLURM_JOB_GPUS", "or SLURM_STEP_GPUS, KUBERNETES_SERVICE_HOST: a "
+                        "scheduler gave the GPUs, so leases keep apart the "
+                        "jobs of one user alone" },
     { NULL, NULL },
 };
 
@@ -125,6 +145,7 @@ const struct options option_defaults = {
     .verify = 1,
     .op = -1,
     .seed = 1,
+    .gpus = -1,
     .kind = -1,
 };
 
@@ -242,6 +263,27 @@ const struct option_row option_rows[] = {
       "mean, sum (default), min, max, sum_over_total" },
     { C(REDUCE), 0, "weights", "W/W", OPTION_WEIGHTS, AT(weights), 0, 0, NULL,
       0, "items behind each member's mean, 3/1; implies --op mean" },
+
+    { C(LEASE), 0, "gpus", "N", OPTION_INT, AT(gpus), 1, 4096, NULL, 0,
+      "so many of the devices, whichever are free (default: all that -d "
+      "names)" },
+    { C(LEASE), 0, "wait", "TIME", OPTION_DURATION, AT(wait_ns), 0, 0, NULL, 0,
+      "wait so long for them (default: not at all)" },
+    { C(LEASE), 0, "policy", "POLICY", OPTION_CHOICE, AT(policy), 0, 0,
+      policies, 4,
+      "which of those that are free: first (default), fastest (by --profile), "
+      "memory (most free) or idle (least used; needs NVML)" },
+    { C(LEASE), 0, "profile", "FILE", OPTION_FILE, AT(profile), 0, 0, NULL, 0,
+      "of --policy fastest: what calibrate --save wrote" },
+    { C(LEASE), 0, "mask", "TEXT", OPTION_TEXT, AT(mask), 0, 0, NULL, 0,
+      "claim within this mask, of a described machine; of real GPUs only those "
+      "that CUDA_VISIBLE_DEVICES lets through are claimed anyway" },
+    { C(LEASE), 0, "order", "TEXT", OPTION_TEXT, AT(order), 0, 0, NULL, 0,
+      "under this CUDA_DEVICE_ORDER, likewise" },
+    { C(LEASE), 0, "list", NULL, OPTION_FLAG, AT(list), 0, 0, NULL, 0,
+      "say who holds which device since when; takes nothing" },
+    { C(LEASE), 0, "directory", "DIR", OPTION_FILE, AT(directory), 0, 0, NULL,
+      0, "the folder of lock files, in place of HDP_LEASE_DIR" },
 
     { C(RUN) | C(REDUCE) | C(DEMO), 0, "seed", "N", OPTION_INT, AT(seed), 0,
       ANY, NULL, 0, "of random data and weights (default 1)" },

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "leases.h"
 
-/* ---- one lease ------------------------------------------------------------- */
+/* ---- one lease ----------------------------------------------------------- */
 
 hdp_status hdpi_lease_new(hdp_lease **out, size_t devices)
 {
@@ -74,7 +74,7 @@ void hdpi_lease_fill_info(hdp_lease *lease)
                          lease->folder.note);
 }
 
-/* ---- the door -------------------------------------------------------------- */
+/* ---- the door ------------------------------------------------------------ */
 
 static hdp_status check(const hdp_lease *lease)
 {
@@ -175,6 +175,20 @@ hdp_status hdp_lease_hand_over(hdp_lease *lease, char *text, size_t capacity,
 out:
     free(words);
     return status;
+}
+
+hdp_status hdp_lease_name_holder(hdp_lease *lease, int64_t pid)
+{
+    struct hdpi_lease_mark mark;
+
+    HDPI_RETURN_IF(check(lease));
+    if (pid < 1 || pid >= HDPI_LEASE_PID_MAX)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "pid is %" PRId64, pid);
+    hdpi_lease_mark_own(&mark);
+    mark.pid = (int32_t)pid;
+    for (int32_t i = 0; i < lease->lock_count; ++i)
+        hdpi_lease_mark_set(lease->locks[i].fd, &mark);
+    return HDP_OK;
 }
 
 hdp_status hdp_lease_descriptor(int32_t *out, const hdp_lease *lease,

@@ -7,7 +7,7 @@
 #include "core/spec.h"
 #include "leases.h"
 
-/* ---- names ----------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 /* A partition is known by its size; of several alike in one claim each has a
  * number. Every claim numbers alike, so two claims of the same parts meet. */
@@ -54,7 +54,7 @@ static hdp_status check_repeats(const struct hdpi_lease_choice *choice)
     return HDP_OK;
 }
 
-/* ---- finding --------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------- */
 
 /* Whether the text leaves it to us which devices: hosts are then no mistake. */
 static hdp_status read_spec(int *out_any, const char *spec)
@@ -139,7 +139,7 @@ void hdpi_lease_choice_finish(struct hdpi_lease_choice *choice)
     memset(choice, 0, sizeof *choice);
 }
 
-/* ---- policies -------------------------------------------------------------- */
+/* ---- policies ------------------------------------------------------------ */
 
 static hdp_status rank_fastest(struct hdpi_lease_choice *choice,
                                const hdp_profile *profile)
@@ -219,7 +219,7 @@ hdp_status hdpi_lease_choice_rank(struct hdpi_lease_choice *choice,
     return HDP_OK;
 }
 
-/* ---- looking --------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------- */
 
 int32_t hdpi_lease_choice_state(const struct hdpi_lease_candidate *candidate,
                                 const struct hdpi_lease_folder *folder)

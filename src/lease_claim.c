@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "leases.h"
 
-/* ---- locking a choice ------------------------------------------------------ */
+/* ---- locking a choice ---------------------------------------------------- */
 
 static int compare_locks(const void *a, const void *b)
 {
@@ -124,7 +124,7 @@ static hdp_status try_once(struct claim *claim)
     return status;
 }
 
-/* ---- waiting --------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 enum { PAUSE_LEAST_NS = 250000, PAUSE_MOST_NS = 20000000, PATIENCE = 32 };
 
@@ -174,7 +174,7 @@ static hdp_status try_until(struct claim *claim, int64_t timeout_ns)
     return status;
 }
 
-/* ---- who is in the way ----------------------------------------------------- */
+/* ---- who is in the way --------------------------------------------------- */
 
 static size_t say_holder(char *out, size_t size, const hdp_lease_entry *entry)
 {
@@ -226,7 +226,7 @@ static hdp_status fail_busy(const struct claim *claim, int64_t timeout_ns)
     return status;
 }
 
-/* ---- acquiring ------------------------------------------------------------- */
+/* ---- acquiring ----------------------------------------------------------- */
 
 static hdp_status check_options(const hdp_lease_options *own)
 {

@@ -33,7 +33,7 @@ void hdpi_lease_wish_make(struct hdpi_lease_wish *wish,
     wish->own = OWN_FOLDER;
 }
 
-/* ---- checks ---------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
 const char *hdpi_lease_network(uint64_t type)
 {
@@ -111,7 +111,7 @@ static hdp_status open_folder(struct hdpi_lease_folder *folder,
     return hdpi_fail_system(errno, "%s: opening the lease folder", path);
 }
 
-/* ---- the user's own -------------------------------------------------------- */
+/* ---- the user's own ------------------------------------------------------ */
 
 /* Readable for nobody else, so nobody else can lock in it either. */
 static hdp_status check_own(struct hdpi_lease_folder *folder, int made)
@@ -146,7 +146,7 @@ static hdp_status open_own(struct hdpi_lease_folder *folder, const char *base)
     return check_own(folder, made);
 }
 
-/* ---- which one ------------------------------------------------------------- */
+/* ---- which one ----------------------------------------------------------- */
 
 /* The number that the first pid namespace has on every Linux. */
 enum { FIRST_PID_SPACE = 0x0ffffffc };

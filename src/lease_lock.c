@@ -14,7 +14,7 @@
 
 enum { SWAPS_MAX = 16, RACES_MAX = 16 };
 
-/* ---- trust ----------------------------------------------------------------- */
+/* ---- trust --------------------------------------------------------------- */
 
 static hdp_status refuse(const struct hdpi_lease_folder *folder,
                          const char *name, int error, const char *why)
@@ -65,7 +65,7 @@ static hdp_status check_file(int fd, const struct hdpi_lease_folder *folder,
     return HDP_OK;
 }
 
-/* ---- opening --------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 enum {
     OPENING = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
@@ -134,7 +134,7 @@ hdp_status hdpi_lease_open(int *out, const struct hdpi_lease_folder *folder,
     return status;
 }
 
-/* ---- locking --------------------------------------------------------------- */
+/* ---- locking ------------------------------------------------------------- */
 
 static hdp_status lock_file(int fd, const struct hdpi_lease_lock *lock,
                             const struct hdpi_lease_folder *folder)
@@ -248,7 +248,7 @@ void hdpi_lease_drop(struct hdpi_lease_lock *lock,
     lock->fd = -1;
 }
 
-/* ---- looking --------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------- */
 
 /* Only a process of our own pid namespace has a name that can be read. */
 static void name_process(hdp_lease_entry *out)

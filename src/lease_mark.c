@@ -51,7 +51,7 @@ void hdpi_lease_mark_own(struct hdpi_lease_mark *mark)
         mark->space = (uint32_t)low_bits((int64_t)space.st_ino, SPACE_BITS);
 }
 
-/* ---- ranges ---------------------------------------------------------------- */
+/* ---- ranges -------------------------------------------------------------- */
 
 static int set_range(int fd, short type, int64_t start, int64_t length)
 {
@@ -106,7 +106,7 @@ int hdpi_lease_mark_get(int fd, struct hdpi_lease_mark *mark)
     return found;
 }
 
-/* ---- the guard ------------------------------------------------------------- */
+/* ---- the guard ----------------------------------------------------------- */
 
 /* FNV-1a, cut to leave room for the two bytes of a name: of those who hold it
  * alone and of those who share it. */

@@ -29,7 +29,7 @@ int hdpi_lease_name_ok(const char *name, size_t length)
     return 1;
 }
 
-/* ---- writing --------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 struct line {
     char *out;
@@ -69,7 +69,7 @@ size_t hdpi_lease_text_write(char *out, size_t capacity,
     return line.used;
 }
 
-/* ---- reading --------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static hdp_status refuse(const struct hdpi_text *text, const char *what)
 {
@@ -156,7 +156,7 @@ out:
     return status;
 }
 
-/* ---- moments --------------------------------------------------------------- */
+/* ---- moments ------------------------------------------------------------- */
 
 void hdpi_lease_time(char out[32], int64_t unix_s)
 {

@@ -9,10 +9,11 @@
 enum {
     HDPI_LEASE_NAME_MAX = 96, /* of a lock file, NUL included */
     HDPI_LEASE_PATH_MAX = 256,
-    HDPI_LEASE_TEXT_MAX = 256
+    HDPI_LEASE_TEXT_MAX = 256,
+    HDPI_LEASE_PID_MAX = 1 << 22 /* Linux has none above, on any machine */
 };
 
-/* ---- lease_mark.c: what the kernel keeps with a lock ------------------------ */
+/* ---- lease_mark.c: what the kernel keeps with a lock --------------------- */
 
 /* Who holds a lock since when. It is the byte range of a read lock that each
  * holder keeps beside its flock, bound to the same open file description: the
@@ -27,7 +28,7 @@ struct hdpi_lease_mark {
     int64_t since_s;
 };
 
-/** Range of a mark; since_s 0 to 2^40 - 2, pid below 2^22. */
+/** Range of a mark; since_s 0 to 2^40 - 2, pid below HDPI_LEASE_PID_MAX. */
 void hdpi_lease_mark_pack(const struct hdpi_lease_mark *mark, int64_t *start,
                           int64_t *length);
 /** 0 for a range that no mark has. */
@@ -50,7 +51,7 @@ void hdpi_lease_guard_set(int folder, const char *name, int shared);
 int hdpi_lease_guarded(int folder, const char *name, int shared);
 void hdpi_lease_guard_clear(int folder, const char *name, int shared);
 
-/* ---- lease_folder.c -------------------------------------------------------- */
+/* ---- lease_folder.c ------------------------------------------------------ */
 
 struct hdpi_lease_wish { /* the candidates for the folder, in order */
     const char *option, *variable;
@@ -82,7 +83,7 @@ hdp_status hdpi_lease_folder_check(struct hdpi_lease_folder *folder);
 /** Name of a network file system by statfs's f_type; NULL: a local one. */
 const char *hdpi_lease_network(uint64_t type);
 
-/* ---- lease_lock.c ---------------------------------------------------------- */
+/* ---- lease_lock.c -------------------------------------------------------- */
 
 struct hdpi_lease_lock {
     char name[HDPI_LEASE_NAME_MAX]; /* of the file */
@@ -113,13 +114,13 @@ void hdpi_lease_drop(struct hdpi_lease_lock *lock,
 int32_t hdpi_lease_state(const struct hdpi_lease_folder *folder,
                          const char *name, int shared);
 
-/** The same and who holds it; fills all but uuid and spec. Never fails: what is wrong
- *  is state REFUSED. */
+/** The same and who holds it; fills all but uuid and spec. Never fails: what
+ *  is wrong is state REFUSED. */
 void hdpi_lease_look(hdp_lease_entry *out,
                      const struct hdpi_lease_folder *folder, const char *name,
                      int shared);
 
-/* ---- lease.c --------------------------------------------------------------- */
+/* ---- lease.c ------------------------------------------------------------- */
 
 struct hdp_lease {
     struct hdpi_object object;
@@ -141,7 +142,7 @@ void hdpi_lease_free(hdp_lease *lease);
 /** Once it holds all it shall hold. */
 void hdpi_lease_fill_info(hdp_lease *lease);
 
-/* ---- lease_choice.c -------------------------------------------------------- */
+/* ---- lease_choice.c ------------------------------------------------------ */
 
 struct hdpi_lease_candidate {
     hdp_device info;
@@ -178,14 +179,14 @@ void hdpi_lease_choice_look(hdp_lease_entry *out,
 int32_t hdpi_lease_choice_state(const struct hdpi_lease_candidate *candidate,
                                 const struct hdpi_lease_folder *folder);
 
-/* ---- lease_idle.c ---------------------------------------------------------- */
+/* ---- lease_idle.c -------------------------------------------------------- */
 
 /** Ranks by use and free memory, as the management library tells them now.
  *  HDP_ERR_UNSUPPORTED with the reason where it does not. */
 hdp_status hdpi_lease_rank_idle(struct hdpi_lease_choice *choice,
                                 const hdp_context *context);
 
-/* ---- lease_text.c ---------------------------------------------------------- */
+/* ---- lease_text.c -------------------------------------------------------- */
 
 /* "7=.,8=GPU-ab,9=~GPU-cd": the folder's descriptor, then a lock each; ~ is a
  * shared one. */

@@ -149,7 +149,7 @@ typedef struct hdp_lease_list_info {
 typedef struct hdp_lease_entry {
     size_t size;       /**< sizeof(hdp_lease_entry) */
     int32_t state;     /**< HDP_LEASE_FREE, ... */
-    int32_t pid;       /**< who took or adopted it; 0: not known */
+    int32_t pid;       /**< who took it, or was named; 0: not known */
     int64_t uid;       /**< that process's effective user; -1: not known */
     int64_t since_s;   /**< since when, wall clock, Unix time; 0: not known */
     int32_t elsewhere; /**< 1: pid is counted in another container */
@@ -244,6 +244,11 @@ HDP_API hdp_status hdp_lease_mask(const hdp_lease *lease, char *text,
  */
 HDP_API hdp_status hdp_lease_hand_over(hdp_lease *lease, char *text,
                                        size_t capacity, size_t *needed);
+
+/** Names another process as the one that holds the devices, in lists and
+ *  refusals: a job that was started with the descriptors. HDP_ERR_ARGUMENT for
+ *  a number that no process can have. */
+HDP_API hdp_status hdp_lease_name_holder(hdp_lease *lease, int64_t pid);
 
 /** Descriptor `index`, 0 to descriptor_count - 1; the lease's own, to be handed
  *  on and nothing else. out gets -1 on error. */

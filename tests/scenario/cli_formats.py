@@ -261,7 +261,8 @@ expect_true(len(table) > 40, f"only {len(table)} options found in the table")
 page = run("--help-man").stdout
 overview = run("--help").stdout
 helps = "".join(run(name, "--help").stdout for name in (
-    "demo", "discover", "calibrate", "split", "run", "reduce", "plot"))
+    "demo", "discover", "calibrate", "split", "run", "reduce", "plot",
+    "lease"))
 for letter, name, argument in table:
     if name == "help-man":
         expect_true(name not in helps, "what only the build needs is hidden")

@@ -45,7 +45,7 @@ static void expect_mask(const char *want, const hdp_lease *lease)
     assert_string_equal(text, want);
 }
 
-/* ---- what is granted ---------------------------------------------------------- */
+/* ---- what is granted ----------------------------------------------------- */
 
 static void what_a_lease_tells(void **state)
 {
@@ -171,7 +171,7 @@ static void rounds_leave_nothing_behind(void **state)
         expect_number((int64_t)bytes, (int64_t)heap_bytes(), "bytes");
 }
 
-/* ---- many at once ------------------------------------------------------------- */
+/* ---- many at once -------------------------------------------------------- */
 
 /* The wrapper of O19: eight ask for one of four at the same time. */
 static void four_of_eight_get_one(void **state)
@@ -311,7 +311,7 @@ static void looking_disturbs_nobody(void **state)
     (void)room_child_answer(child);
 }
 
-/* ---- which ones ---------------------------------------------------------------- */
+/* ---- which ones ---------------------------------------------------------- */
 
 static void claims_stay_within_a_mask(void **state)
 {

@@ -44,6 +44,9 @@ static void leases(void **state)
     REFUSED(hdp_lease_mask, own.lease, NULL, sizeof text, NULL);
     WRONG(LEASE, hdp_lease_hand_over, h, text, sizeof text, NULL);
     REFUSED(hdp_lease_hand_over, own.lease, NULL, sizeof text, NULL);
+    WRONG(LEASE, hdp_lease_name_holder, h, 1);
+    REFUSED(hdp_lease_name_holder, own.lease, 0);
+    REFUSED(hdp_lease_name_holder, own.lease, INT64_MAX);
     WRONG(LEASE, hdp_lease_descriptor, &fd, h, 0);
     OUT_OF_RANGE(hdp_lease_descriptor, &fd, own.lease, 2);
     expect_number(-1, fd, "a descriptor that is not there");

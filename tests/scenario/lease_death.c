@@ -137,7 +137,7 @@ static void a_file_of_old_means_nothing(void **state)
     room_close(&room);
 }
 
-/* ---- fork ------------------------------------------------------------------ */
+/* ---- fork ---------------------------------------------------------------- */
 
 static int child_of_a_holder(hdp_lease *lease)
 {

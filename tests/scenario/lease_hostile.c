@@ -151,7 +151,7 @@ static void bad_folders_are_refused(void **state)
     expect_has(hdp_last_error(), victim_path);
 }
 
-/* ---- removed or swapped while held ------------------------------------------ */
+/* ---- removed or swapped while held --------------------------------------- */
 
 static void expect_held(const hdp_lease *lease, const char *what)
 {
@@ -205,7 +205,7 @@ static void a_plain_flock_counts(void **state)
     hdp_lease_destroy(lease);
 }
 
-/* ---- two users -------------------------------------------------------------- */
+/* ---- two users ----------------------------------------------------------- */
 
 static void become(uid_t user, gid_t group)
 {
@@ -330,7 +330,7 @@ static void no_umask_matters(void **state)
     }
 }
 
-/* ---- nothing to work with ---------------------------------------------------- */
+/* ---- nothing to work with ------------------------------------------------ */
 
 /* In a child: the folder is on a tmpfs made read-only. 0: as it should be. */
 static int on_a_read_only_disk(void)

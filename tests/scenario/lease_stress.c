@@ -26,7 +26,7 @@ static struct table *table;
 static struct room room;
 static char spec[DEVICES_MAX * 32];
 
-/* ---- a worker -------------------------------------------------------------- */
+/* ---- a worker ------------------------------------------------------------ */
 
 struct chance {
     uint64_t state;
@@ -139,7 +139,7 @@ static _Noreturn void work(int32_t id)
     _exit(0);
 }
 
-/* ---- the killer ------------------------------------------------------------ */
+/* ---- the killer ---------------------------------------------------------- */
 
 struct crew {
     pid_t pid[PROCESSES_MAX];
