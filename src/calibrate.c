@@ -1,185 +1,20 @@
-/* The verb that measures: checks and captures what is asked, lets all members
- * sample at once (sample.c), and turns what they found into a profile. */
-#include <assert.h>
+/* The verb that measures: checks and captures what is asked, plans the courses,
+ * lets all members sample at once (sample.c). What they found becomes a profile
+ * in findings.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
 #include "base/options.h"
-#include "base/text.h"
-#include "core/robust.h"
-#include "json/names.h"
 #include "sample.h"
 
 enum {
     BUDGET_NS = 300000000, /* DESIGN 7 */
     WARM_NS = 100000000,   /* discarded, at most a third of the budget */
     ITEMS_MAX = 1 << 20,
-    PROBE_BYTES_MAX = 1 << 28 /* of rows made for a caller's function */
+    PROBE_BYTES_MAX = 1 << 28, /* of rows made for a caller's function */
+    LINK_WAYS = 2
 };
-
-static const double DRIFTING = 0.02; /* last medians against the first */
-
-/* ---- the profile --------------------------------------------------------- */
-
-/* Members of the host draw on one memory unless each was given its own; so do
- * the parts of one GPU. */
-static int32_t memory_domain(const hdp_group *group, int32_t m)
-{
-    const struct hdpi_device_row *row = &group->members[m].device->row;
-
-    for (int32_t i = 0; i < m; ++i) {
-        const struct hdpi_device_row *other = &group->members[i].device->row;
-        if (row->info.partition_sms && other->info.partition_sms &&
-            strcmp(row->info.uuid, other->info.uuid) == 0)
-            return group->members[i].rank + 1;
-        if (row->info.kind == HDP_HOST && other->info.kind == HDP_HOST &&
-            row->ask.memory_bytes == 0 && other->ask.memory_bytes == 0)
-            return group->members[i].rank + 1; /* 0: its own */
-    }
-    return group->members[m].rank + 1;
-}
-
-static void describe(struct hdpi_rank_profile *out,
-                     const struct hdpi_sampler *from)
-{
-    const hdp_group *group = from->whole->group;
-    const struct hdpi_device_row *row = &from->member->device->row;
-
-    out->in_bytes_per_second = row->in_bytes_per_second;
-    out->out_bytes_per_second = row->out_bytes_per_second;
-    out->reduce_bytes_per_second = row->reduce_bytes_per_second;
-    out->memory_bytes = row->model && row->info.free_bytes > 0
-                            ? row->info.free_bytes
-                            : row->info.memory_bytes;
-    if (row->ask.margin_bytes > 0 && out->memory_bytes > 0)
-        out->memory_bytes = row->ask.margin_bytes < out->memory_bytes
-                                ? out->memory_bytes - row->ask.margin_bytes
-                                : 1; /* 0 would mean no limit */
-    out->memory_domain = memory_domain(group, from->member->index);
-    out->lacks_dtype = from->lacks;
-    out->simulated = from->virtual_time;
-    out->provenance = HDPI_FROM_MEASURED;
-    out->duty_percent = row->info.duty_percent;
-    (void)hdpi_text_copy(out->key, sizeof out->key,
-                         hdpi_group_key(group, from->member->rank));
-}
-
-/* The samples of the largest size as they came, and how far they lie apart. */
-static hdp_status keep_samples(struct hdpi_rank_profile *out,
-                               const struct hdpi_series *top)
-{
-    double values[HDPI_SAMPLES_MAX];
-    size_t count = hdpi_series_kept(top);
-
-    out->samples_ns = hdpi_alloc(count, sizeof *out->samples_ns, "samples");
-    if (!out->samples_ns)
-        return HDP_ERR_MEMORY;
-    memcpy(out->samples_ns, top->ns, count * sizeof *top->ns);
-    out->sample_count = (int32_t)count;
-    memcpy(values, top->ns, count * sizeof *top->ns);
-    out->spread = hdpi_relative_mad(values, count);
-    return HDP_OK;
-}
-
-static hdp_status give_points(hdp_profile *profile, struct hdpi_sampler *from)
-{
-    struct hdpi_rank_profile *out = &profile->ranks[from->member->rank];
-    int64_t items[HDPI_SIZES_MAX];
-    double ns[HDPI_SIZES_MAX];
-
-    HDPI_RETURN_IF(keep_samples(out, &from->series[from->size_count - 1]));
-    for (int32_t i = 0; i < from->size_count; ++i) {
-        struct hdpi_series *series = &from->series[i];
-        items[i] = series->items;
-        ns[i] = hdpi_median(series->ns, hdpi_series_kept(series));
-    }
-    HDPI_RETURN_IF(hdpi_profile_set_points(profile, from->member->rank, items,
-                                           ns, from->size_count));
-    return HDP_OK;
-}
-
-/* Last medians against the first, beyond what the samples' own noise makes of
- * a median of few. */
-static int drifts(const struct hdpi_sampler *from)
-{
-    const struct hdpi_series *top = &from->series[from->size_count - 1];
-    double values[HDPI_SAMPLES_MAX], last, noise;
-    size_t count = hdpi_series_kept(top);
-
-    if (from->median_count < 2 * HDPI_BLOCKS)
-        return 0;
-    memcpy(values, top->ns, count * sizeof *values);
-    noise = 3 * hdpi_relative_mad(values, count);
-    memcpy(values, from->medians, sizeof from->medians);
-    last = hdpi_median(values, HDPI_BLOCKS);
-    return fabs(last / from->first_median - 1) > fmax(DRIFTING, noise);
-}
-
-/* Of a group that is simulated as a whole only virtual time is told, so that
- * equal runs give equal profiles. */
-static void sum_up(hdp_profile_info *info, const struct hdpi_sampling *whole)
-{
-    const hdp_group *group = whole->group;
-
-    info->dtype = whole->dtype;
-    info->compute = whole->dtype;
-    info->probe = whole->kind;
-    info->fingerprint = group->fingerprint;
-    for (int32_t m = 0; m < group->member_count; ++m) {
-        const struct hdpi_sampler *from = &whole->members[m];
-        int64_t elapsed_ns = llround(fmin(from->elapsed_ns, 0x1p62));
-        if (from->lacks)
-            continue;
-        if (from->probe.compute)
-            info->compute = from->probe.compute;
-        if (!from->settled)
-            info->ended_by = HDP_ENDED_BUDGET;
-        info->drifting |= drifts(from);
-        if (group->caller_mode && !from->virtual_time)
-            info->elapsed_ns += elapsed_ns;
-        else if (elapsed_ns > info->elapsed_ns &&
-                 from->virtual_time == group->all_virtual)
-            info->elapsed_ns = elapsed_ns;
-        if (from->warmup_ns > info->warmup_ns && !group->all_virtual)
-            info->warmup_ns = from->warmup_ns;
-    }
-}
-
-static hdp_status assemble(hdp_profile **out, struct hdpi_sampling *whole)
-{
-    int32_t count = hdpi_group_rank_count(whole->group), lacking = 0;
-    hdp_profile *profile = NULL;
-    hdp_status status;
-
-    HDPI_TRY(hdpi_profile_new(&profile, count));
-    sum_up(&profile->info, whole);
-    for (int32_t m = 0; m < whole->group->member_count; ++m) {
-        struct hdpi_sampler *from = &whole->members[m];
-        describe(&profile->ranks[from->member->rank], from);
-        lacking += from->lacks;
-        if (!from->lacks)
-            HDPI_TRY(give_points(profile, from));
-    }
-    if (lacking == whole->group->member_count) {
-        status = hdpi_fail(HDP_ERR_UNSUPPORTED,
-                           "no member of the group computes in %s",
-                           hdpi_names_text(&hdpi_dtype_names, whole->dtype));
-        goto out;
-    }
-    hdpi_profile_compare_rates(profile);
-    for (int32_t m = 0; m < whole->group->member_count; ++m) {
-        const struct hdpi_sampler *from = &whole->members[m];
-        struct hdpi_rank_profile *to = &profile->ranks[from->member->rank];
-        to->rate_flops = to->rate * from->probe.item_flops;
-    }
-    assert(hdpi_profile_is_valid(profile));
-    *out = profile;
-    profile = NULL;
-out:
-    hdpi_profile_free(profile);
-    return status;
-}
 
 /* ---- the verb ------------------------------------------------------------ */
 
@@ -195,9 +30,6 @@ static hdp_status check_options(const hdp_calibrate_options *own)
         return hdpi_fail(HDP_ERR_ARGUMENT, "dtype is %d", own->dtype);
     if (own->probe < HDP_PROBE_GEMM || own->probe > HDP_PROBE_ALL)
         return hdpi_fail(HDP_ERR_ARGUMENT, "probe is %d", own->probe);
-    if (own->probe == HDP_PROBE_LINK || own->probe == HDP_PROBE_ALL)
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "links are measured in a later version");
     if (own->cache)
         return hdpi_fail(HDP_ERR_UNSUPPORTED,
                          "calibrations are cached in a later version");
@@ -273,26 +105,55 @@ static hdp_status take_work(struct hdpi_sampling *whole,
     return limit_items(whole);
 }
 
-/* Sizes that a member may have at most: given, chosen, or, of a machine file's
- * device, the points of its curve. */
+/* Sizes of a course that a member may have at most: given, chosen, or, of a
+ * machine file's device, the points of its curve; and the two ways of a
+ * link. */
 static size_t series_room(const hdp_group *group,
                           const hdp_calibrate_options *own)
 {
     size_t room = HDPI_SIZES_CHOSEN;
+    int32_t probe = own->probe == HDP_PROBE_ALL ? HDP_PROBE_GEMM : own->probe;
 
-    if (own->item_count)
-        return (size_t)own->item_count;
+    if ((size_t)own->item_count > room)
+        room = (size_t)own->item_count;
     for (int32_t m = 0; m < group->member_count; ++m) {
         const struct hdpi_device_row *row = &group->members[m].device->row;
         int32_t dtypes[] = { own->dtype ? own->dtype : HDP_F32,
                              row->ask.compute };
         struct hdpi_figures figures = { 0 };
         for (int i = 0; row->model && i < 2; ++i)
-            if (hdpi_model_find(&figures, row->model, own->probe, dtypes[i]) &&
+            if (hdpi_model_find(&figures, row->model, probe, dtypes[i]) &&
                 (size_t)figures.size_count > room)
                 room = (size_t)figures.size_count;
     }
-    return room;
+    return room + LINK_WAYS;
+}
+
+static void add_course(struct hdpi_sampling *whole, int32_t kind,
+                       double budget_ns)
+{
+    struct hdpi_course *course = &whole->courses[whole->course_count++];
+
+    course->kind = kind;
+    course->budget_ns = budget_ns;
+    course->warm_ns = fmin(WARM_NS, budget_ns / 3);
+    for (int32_t m = 0; m < whole->group->member_count; ++m)
+        if (!whole->group->members[m].device->virtual_time)
+            atomic_fetch_add(&course->unsettled, 1);
+}
+
+/* Of all probes the products come last, when everything is warm, and have half
+ * of the time. */
+static void plan_courses(struct hdpi_sampling *whole, double budget_ns)
+{
+    if (whole->kind != HDP_PROBE_ALL) {
+        add_course(whole, whole->kind, budget_ns);
+        return;
+    }
+    add_course(whole, HDP_PROBE_LINK, budget_ns / 6);
+    add_course(whole, HDP_PROBE_LAUNCH, budget_ns / 6);
+    add_course(whole, HDP_PROBE_COPY, budget_ns / 6);
+    add_course(whole, HDP_PROBE_GEMM, budget_ns / 2);
 }
 
 /* Everything in one block: when a deadline passes with a member still inside
@@ -322,17 +183,13 @@ static hdp_status prepare_all(struct hdpi_sampling **out, hdp_group *group,
                (size_t)own->item_count * sizeof *own->items);
     qsort(whole->given, (size_t)whole->given_count, sizeof *whole->given,
           by_items);
-    whole->budget_ns = (double)(own->budget_ns ? own->budget_ns : BUDGET_NS);
-    if (group->caller_mode)
-        whole->budget_ns /= (double)count;
-    whole->warm_ns = fmin(WARM_NS, whole->budget_ns / 3);
-    whole->begin_ns = hdpi_clock_ns();
+    plan_courses(whole, (double)(own->budget_ns ? own->budget_ns : BUDGET_NS) /
+                            (group->caller_mode ? (double)count : 1));
     for (size_t m = 0; m < count; ++m) {
         whole->members[m].whole = whole;
         whole->members[m].member = &group->members[m];
         whole->members[m].series = series + m * sizes;
-        if (!group->members[m].device->virtual_time)
-            atomic_fetch_add(&whole->unsettled, 1);
+        whole->members[m].ways = series + (m + 1) * sizes - LINK_WAYS;
     }
     return take_work(whole, own);
 }
@@ -353,7 +210,7 @@ hdp_status hdp_calibrate(hdp_profile **out, hdp_group *group,
     HDPI_TRY(check_options(&own));
     HDPI_TRY(prepare_all(&whole, group, &own));
     HDPI_TRY(hdpi_group_each(group, hdpi_sample_member, whole, 0));
-    HDPI_TRY(assemble(out, whole));
+    HDPI_TRY(hdpi_findings(out, whole));
 out:
     if (whole && atomic_load_explicit(&group->lost, memory_order_acquire)) {
         hdpi_group_abandon(group, &whole->abandoned);

@@ -206,6 +206,7 @@ static void group_free(hdp_group *group)
     for (s = 0; s < HDPI_STEPS_IN_FLIGHT; ++s)
         hdpi_step_finish(&group->steps[s]);
     hdpi_report_pool_destroy(group->reports);
+    hdp_profile_destroy(group->calibrated);
     while (group->abandoned) {
         struct hdpi_abandoned *block = group->abandoned;
         group->abandoned = block->next;

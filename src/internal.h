@@ -221,6 +221,7 @@ struct hdp_group {
     _Atomic int32_t lost;    /* 1: health holds why */
     hdp_error health;
     struct hdpi_abandoned *abandoned; /* under the lock */
+    hdp_profile *calibrated;          /* the last whole calibration, or NULL */
     struct hdpi_report_pool *reports;
     struct hdpi_step steps[HDPI_STEPS_IN_FLIGHT];
 };

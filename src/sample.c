@@ -1,6 +1,6 @@
-/* A member's part of a calibration: it opens its workload, passes one gate
- * with all others, and samples its sizes in turn until everybody's samples
- * agree or the budget is spent, so that nobody is measured on an idle
+/* A member's part of a calibration: course by course it opens a workload, passes
+ * one gate with all others, and samples its sizes in turn until everybody's
+ * samples agree or the budget is spent, so that nobody is measured on an idle
  * machine. */
 #include <math.h>
 #include <string.h>
@@ -8,9 +8,6 @@
 #include "sample.h"
 
 enum {
-    SAMPLE_NS = 1500000,
-    SAMPLE_MAX_NS = 20000000,
-    WIDTH = 512,             /* of a product; the same for all members */
     TOP_REPEATS = 4,         /* of the largest size in a built-in cycle */
     LOOK_AGAIN_NS = 50000000 /* at the gate: is the group lost? */
 };
@@ -18,146 +15,6 @@ enum {
 static const double SETTLED = 0.01;   /* relative MAD of the last medians */
 static const double CERTAIN = 0.003;  /* relative error of the median of all */
 static const double MEDIAN_SE = 1.86; /* times MAD / sqrt(n): that error */
-
-/* ---- one sample ---------------------------------------------------------- */
-
-static hdp_status sample_probe(struct hdpi_sampler *own, int64_t items,
-                               double *out_ns)
-{
-    struct hdpi_device *device = own->member->device;
-
-    own->probe.items = items;
-    HDPI_RETURN_IF(device->ops->mark(device, &own->from, HDPI_MARK_TIME));
-    HDPI_RETURN_IF(device->ops->probe(device, &own->probe));
-    HDPI_RETURN_IF(device->ops->mark(device, &own->to, HDPI_MARK_TIME));
-    HDPI_RETURN_IF(device->ops->wait(
-        device, atomic_load_explicit(&own->member->step->deadline_ns,
-                                     memory_order_relaxed)));
-    return device->ops->elapsed(device, out_ns, &own->from, &own->to);
-}
-
-/* A time of nothing is below the clock's grain; a profile needs one above. */
-static hdp_status sample(struct hdpi_sampler *own, int64_t items,
-                         double *out_ns)
-{
-    const struct hdpi_sampling *whole = own->whole;
-
-    HDPI_RETURN_IF(hdpi_group_well(whole->group));
-    if (whole->work)
-        HDPI_RETURN_IF(
-            hdpi_member_probe_work(own->member, whole->work, items, out_ns));
-    else
-        HDPI_RETURN_IF(sample_probe(own, items, out_ns));
-    if (*out_ns < 1e-3)
-        *out_ns = 1e-3;
-    return HDP_OK;
-}
-
-/* ---- sizes --------------------------------------------------------------- */
-
-static void add_size(struct hdpi_sampler *own, int64_t items)
-{
-    int32_t count = own->size_count;
-
-    if (items < 1 || (count && items <= own->series[count - 1].items))
-        return;
-    own->series[count].items = items;
-    own->size_count++;
-}
-
-/* A line needs two points. The last two of a product stand far apart, because
- * the slope beyond the last is theirs and carries the errors of both. */
-static void choose_sizes(struct hdpi_sampler *own, int64_t top)
-{
-    const struct hdpi_sampling *whole = own->whole;
-    double ratio;
-
-    if (top < 2)
-        top = 2;
-    ratio = pow((double)top, 1.0 / (HDPI_SIZES_CHOSEN - 1));
-    add_size(own, 1);
-    if (whole->work) {
-        for (int i = 1; i < HDPI_SIZES_CHOSEN - 1; ++i)
-            add_size(own, llround(pow(ratio, i)));
-    } else {
-        add_size(own, top / 128);
-        add_size(own, top / 32);
-        add_size(own, top / 8);
-    }
-    add_size(own, top);
-}
-
-/* Doubles until a call takes half a sample and twice the time of one row, so
- * that the slope is not lost in a fixed cost; fits the size from that. It also
- * warms the function up. */
-static hdp_status fit_work(struct hdpi_sampler *own, int64_t *out_top)
-{
-    int64_t limit = own->whole->items_max, items = 1;
-    double one_ns, ns;
-
-    HDPI_RETURN_IF(sample(own, items, &one_ns));
-    HDPI_RETURN_IF(sample(own, items, &one_ns));
-    for (ns = one_ns; items <= limit / 2;) {
-        if (ns >= SAMPLE_NS / 2 && (ns >= 2 * one_ns || ns >= SAMPLE_MAX_NS))
-            break;
-        items *= 2;
-        HDPI_RETURN_IF(sample(own, items, &ns));
-    }
-    *out_top = items;
-    return HDP_OK;
-}
-
-static int has_dtype(const struct hdpi_sampler *own)
-{
-    const struct hdpi_sampling *whole = own->whole;
-    const hdp_device *info = &own->member->device->row.info;
-    uint32_t dtypes = info->native_dtypes | info->slow_dtypes;
-    int32_t instead = own->member->device->row.ask.compute;
-
-    return whole->kind == HDP_PROBE_COPY || whole->kind == HDP_PROBE_LAUNCH ||
-           (dtypes >> whole->dtype & 1u) || (instead && dtypes >> instead & 1u);
-}
-
-static hdp_status open_probe(struct hdpi_sampler *own)
-{
-    struct hdpi_device *device = own->member->device;
-    hdp_error before = *hdpi_error();
-    hdp_status status;
-
-    own->probe.kind = own->whole->kind;
-    own->probe.dtype = own->whole->dtype;
-    own->probe.width = WIDTH;
-    status = device->ops->probe_open(device, &own->probe);
-    if (status != HDP_ERR_UNSUPPORTED)
-        return status;
-    own->lacks = 1;
-    *hdpi_error() = before; /* lacking a dtype is a finding, no failure */
-    return HDP_OK;
-}
-
-static hdp_status prepare(struct hdpi_sampler *own)
-{
-    const struct hdpi_sampling *whole = own->whole;
-    int64_t top = 0;
-
-    own->lacks = !has_dtype(own);
-    if (!own->lacks && !whole->work)
-        HDPI_RETURN_IF(open_probe(own));
-    if (own->lacks)
-        return HDP_OK;
-    for (int32_t i = 0; i < whole->given_count; ++i)
-        add_size(own, whole->given[i]);
-    if (whole->given_count)
-        return HDP_OK;
-    for (int32_t i = 0; i < own->probe.size_count; ++i)
-        add_size(own, own->probe.sizes[i]);
-    if (own->probe.size_count)
-        return HDP_OK;
-    if (whole->work)
-        HDPI_RETURN_IF(fit_work(own, &top));
-    choose_sizes(own, whole->work ? top : own->probe.start_items);
-    return HDP_OK;
-}
 
 /* ---- sampling ------------------------------------------------------------ */
 
@@ -187,11 +44,29 @@ static void step_on(struct hdpi_sampler *own)
     own->cycles++;
 }
 
-/* The last medians agree, and the median of all is known well enough. */
+/* Clocks that fall or rise: the older half of the samples against the newer,
+ * beyond what their noise makes of two medians. Members that stop at different
+ * times would then be compared at different clocks. */
+static int is_moving(const struct hdpi_series *top, double noise)
+{
+    double older[HDPI_SAMPLES_MAX / 2], newer[HDPI_SAMPLES_MAX / 2];
+    size_t count = hdpi_series_kept(top), half = count / 2;
+    size_t first = (size_t)top->seen - count;
+
+    for (size_t i = 0; i < half; ++i) {
+        older[i] = top->ns[(first + i) % HDPI_SAMPLES_MAX];
+        newer[i] = top->ns[(first + count - half + i) % HDPI_SAMPLES_MAX];
+    }
+    return fabs(hdpi_median(newer, half) / hdpi_median(older, half) - 1) >
+           CERTAIN + 2 * MEDIAN_SE * noise / sqrt((double)half);
+}
+
+/* The last medians agree, the median of all is known well enough, and nothing
+ * moves. */
 static int has_settled(const struct hdpi_sampler *own,
                        const struct hdpi_series *top)
 {
-    double values[HDPI_SAMPLES_MAX];
+    double values[HDPI_SAMPLES_MAX], noise;
     size_t count = hdpi_series_kept(top);
 
     if (own->median_count < HDPI_BLOCKS)
@@ -200,8 +75,9 @@ static int has_settled(const struct hdpi_sampler *own,
     if (hdpi_relative_mad(values, HDPI_BLOCKS) > SETTLED)
         return 0;
     memcpy(values, top->ns, count * sizeof *values);
-    return MEDIAN_SE * hdpi_relative_mad(values, count) <=
-           CERTAIN * sqrt((double)count);
+    noise = hdpi_relative_mad(values, count);
+    return MEDIAN_SE * noise <= CERTAIN * sqrt((double)count) &&
+           !is_moving(top, noise);
 }
 
 /* A median of every few samples of the largest size tells whether times are
@@ -223,45 +99,72 @@ static void judge(struct hdpi_sampler *own, const struct hdpi_series *top)
         return;
     own->settled = 1;
     if (!own->virtual_time)
-        atomic_fetch_sub(&own->whole->unsettled, 1);
+        atomic_fetch_sub(&hdpi_sampler_course(own)->unsettled, 1);
+}
+
+static void keep(struct hdpi_series *series, double ns)
+{
+    series->ns[series->seen++ % HDPI_SAMPLES_MAX] = ns;
 }
 
 static void record(struct hdpi_sampler *own, struct hdpi_series *series,
                    double ns)
 {
-    series->ns[series->seen++ % HDPI_SAMPLES_MAX] = ns;
-    if (series == &own->series[own->size_count - 1])
-        judge(own, series);
+    keep(series, ns);
+    if (series != &own->series[own->size_count - 1])
+        return;
+    if (own->link) {
+        keep(&own->ways[0], own->link->in_ns);
+        keep(&own->ways[1], own->link->out_ns);
+    }
+    judge(own, series);
 }
 
 /* A member whose samples agree goes on working, so that the others are
  * measured beside it; one on a virtual clock disturbs nobody and stops. */
-static int is_over(const struct hdpi_sampler *own)
+static int is_over(struct hdpi_sampler *own)
 {
     const struct hdpi_sampling *whole = own->whole;
+    const struct hdpi_course *course = hdpi_sampler_course(own);
 
     if (atomic_load(&whole->failed) || atomic_load(&whole->group->lost))
         return 1;
     if (own->cycles == 0)
         return 0;
-    if (own->elapsed_ns >= whole->budget_ns)
+    if (own->elapsed_ns >= course->budget_ns)
         return 1;
     if (own->virtual_time || whole->group->caller_mode)
         return own->settled;
-    return atomic_load(&whole->unsettled) == 0;
+    return atomic_load(&course->unsettled) == 0;
 }
 
 /* What is discarded goes through the sizes as well: each is new once. Virtual
- * time needs it only where the model makes new sizes dear. */
-static int is_warm(const struct hdpi_sampler *own)
+ * time needs only one sample, more where the model makes new sizes dear. */
+static int is_warm(struct hdpi_sampler *own)
 {
     const struct hdpi_ask *ask = &own->member->device->row.ask;
     int64_t length = top_repeats(own) + own->size_count - 1;
 
     if (!own->virtual_time)
-        return own->elapsed_ns >= own->whole->warm_ns;
-    return !own->whole->work || ask->newshape_ns <= 0 ||
-           own->discarded >= length;
+        return own->elapsed_ns >= hdpi_sampler_course(own)->warm_ns;
+    if (own->whole->work && ask->newshape_ns > 0)
+        return own->discarded >= length;
+    return own->discarded > 0;
+}
+
+/* The last discarded sample may have been long: what it took beyond the warm-up
+ * is not charged to the budget. */
+static void start_recording(struct hdpi_sampler *own)
+{
+    double charged_ns =
+        own->virtual_time ? 0 : hdpi_sampler_course(own)->warm_ns;
+    int64_t over_ns = llround(own->elapsed_ns - charged_ns);
+
+    own->position = 0;
+    own->cycles = 0;
+    own->begin_ns += over_ns;
+    own->warmup_ns += over_ns;
+    own->elapsed_ns = charged_ns;
 }
 
 static hdp_status measure(struct hdpi_sampler *own)
@@ -273,13 +176,10 @@ static hdp_status measure(struct hdpi_sampler *own)
         double ns;
         if (!warm && is_warm(own)) {
             warm = 1;
-            own->position = 0;
-            own->cycles = 0;
-            if (own->virtual_time)
-                own->elapsed_ns = 0;
+            start_recording(own);
         }
         series = next_series(own);
-        HDPI_RETURN_IF(sample(own, series->items, &ns));
+        HDPI_RETURN_IF(hdpi_course_sample(own, series->items, &ns));
         own->elapsed_ns = own->virtual_time
                               ? own->elapsed_ns + ns
                               : (double)(hdpi_clock_ns() - own->begin_ns);
@@ -294,24 +194,40 @@ static hdp_status measure(struct hdpi_sampler *own)
     return HDP_OK;
 }
 
-/* ---- a member's part ----------------------------------------------------- */
+/* ---- one course ----------------------------------------------------------- */
 
-static void arrive(struct hdpi_sampling *whole)
+static void start_course(struct hdpi_sampler *own, int32_t course)
 {
-    if (atomic_fetch_add(&whole->arrived, 1) + 1 == whole->group->member_count)
+    own->course = course;
+    own->size_count = own->lacks = own->settled = own->position = 0;
+    own->cycles = own->discarded = own->median_count = 0;
+    own->elapsed_ns = own->first_median = 0;
+    own->failure.status = HDP_OK;
+    memset(&own->probe, 0, sizeof own->probe);
+}
+
+static void arrive(struct hdpi_sampler *own)
+{
+    struct hdpi_sampling *whole = own->whole;
+
+    if (atomic_fetch_add(&hdpi_sampler_course(own)->arrived, 1) + 1 ==
+            whole->group->member_count ||
+        atomic_load(&whole->failed))
         hdpi_park_signal(&whole->gate);
 }
 
-/* Opens when every member has arrived, well or failed. One after the other,
- * in CALLER mode, nobody can wait for anybody. */
-static hdp_status pass_gate(struct hdpi_sampling *whole)
+/* Opens when every member has arrived, well or not, or one has given up. One
+ * after the other, in CALLER mode, nobody can wait for anybody. */
+static hdp_status pass_gate(struct hdpi_sampler *own)
 {
+    struct hdpi_sampling *whole = own->whole;
     hdp_group *group = whole->group;
 
-    arrive(whole);
-    while (!group->caller_mode) {
+    arrive(own);
+    while (!group->caller_mode && !atomic_load(&whole->failed)) {
         uint32_t seen = hdpi_park_read(&whole->gate);
-        if (atomic_load(&whole->arrived) == group->member_count)
+        if (atomic_load(&hdpi_sampler_course(own)->arrived) ==
+            group->member_count)
             break;
         if (atomic_load(&group->lost))
             return hdpi_group_well(group);
@@ -321,49 +237,109 @@ static hdp_status pass_gate(struct hdpi_sampling *whole)
     return HDP_OK;
 }
 
-static void finish(struct hdpi_sampler *own)
+static double median_of(const struct hdpi_series *series)
 {
-    struct hdpi_device *device = own->member->device;
+    double values[HDPI_SAMPLES_MAX];
+    size_t count = hdpi_series_kept(series);
 
-    if (!own->whole->work)
-        device->ops->probe_close(device);
-    device->ops->unmark(device, &own->from);
-    device->ops->unmark(device, &own->to);
+    memcpy(values, series->ns, count * sizeof *values);
+    return hdpi_typical(values, count);
 }
 
-static hdp_status run(struct hdpi_sampler *own)
+/* What does not take measurable time is not known, or no limit. */
+static double per_second(double bytes, double ns)
 {
-    struct hdpi_sampling *whole = own->whole;
-    hdp_status status = prepare(own);
+    return ns > HDPI_GRAIN_NS ? bytes / ns * 1e9 : 0;
+}
 
+/* Besides the curve, from the largest size. */
+static void conclude(struct hdpi_sampler *own)
+{
+    const struct hdpi_series *top = &own->series[own->size_count - 1];
+    double items = (double)top->items, ns = median_of(top);
+
+    switch (hdpi_sampler_course(own)->kind) {
+    case HDP_PROBE_LINK:
+        items *= HDPI_LINK_ITEM_BYTES;
+        own->found.in_bytes_per_second =
+            per_second(items, median_of(&own->ways[0]));
+        own->found.out_bytes_per_second =
+            per_second(items, median_of(&own->ways[1]));
+        break;
+    case HDP_PROBE_COPY:
+        own->found.copy_bytes_per_second =
+            per_second(items * own->probe.item_bytes, ns);
+        break;
+    case HDP_PROBE_LAUNCH:
+        own->found.launch_ns = ns > HDPI_GRAIN_NS ? ns / items : 0;
+        break;
+    default:
+        break;
+    }
+}
+
+/* A library or device that fails in the library's own workload leaves a member
+ * that can still be given rows; so does, in a course that only adds a figure,
+ * a lack of memory. What ends the group, and what the caller's function says,
+ * stays an error. */
+static hdp_status as_finding(struct hdpi_sampler *own, hdp_status status,
+                             const hdp_error *before)
+{
+    const struct hdpi_sampling *whole = own->whole;
+    int harmless = status == HDP_ERR_DEVICE || status == HDP_ERR_SYSTEM ||
+                   (status == HDP_ERR_MEMORY && !hdpi_sampler_at_last(own));
+
+    if (!harmless || whole->work || atomic_load(&whole->group->lost))
+        return status;
+    own->failure = *hdpi_error();
+    *hdpi_error() = *before;
+    return HDP_OK;
+}
+
+static hdp_status sample_course(struct hdpi_sampler *own)
+{
+    const hdp_error before = *hdpi_error();
+    int64_t opened_ns = hdpi_clock_ns();
+    hdp_status status = hdpi_course_open(own);
+
+    if (status != HDP_OK)
+        status = as_finding(own, status, &before);
     if (status != HDP_OK) {
-        atomic_store(&whole->failed, 1); /* before the gate opens */
-        arrive(whole);
+        atomic_store(&own->whole->failed, 1); /* before the gate opens */
+        arrive(own);
         return status;
     }
-    HDPI_RETURN_IF(pass_gate(whole));
+    HDPI_RETURN_IF(pass_gate(own));
     own->begin_ns = hdpi_clock_ns();
-    own->warmup_ns = own->begin_ns - whole->begin_ns;
-    if (!own->lacks)
-        status = measure(own);
+    own->warmup_ns += own->begin_ns - opened_ns;
+    if (own->lacks || own->failure.status != HDP_OK)
+        return HDP_OK;
+    status = measure(own);
+    own->measured_ns += own->elapsed_ns;
     if (status != HDP_OK)
-        atomic_store(&whole->failed, 1);
-    return status;
+        return as_finding(own, status, &before);
+    if (own->cycles > 0)
+        conclude(own);
+    return HDP_OK;
 }
+
+/* ---- a member's part ----------------------------------------------------- */
 
 hdp_status hdpi_sample_member(struct hdpi_member *member, void *arg)
 {
     struct hdpi_sampling *whole = arg;
     struct hdpi_sampler *own = &whole->members[member->index];
-    hdp_error error;
-    hdp_status status;
+    hdp_status status = HDP_OK;
 
     own->virtual_time = member->device->virtual_time;
-    status = run(own);
-    if (!own->virtual_time && !own->settled)
-        atomic_fetch_sub(&whole->unsettled, 1);
-    error = *hdpi_error();
-    finish(own);
-    *hdpi_error() = error;
+    for (int32_t c = 0; c < whole->course_count && status == HDP_OK; ++c) {
+        start_course(own, c);
+        status = sample_course(own);
+        if (status != HDP_OK)
+            atomic_store(&whole->failed, 1);
+        if (!own->virtual_time && !own->settled)
+            atomic_fetch_sub(&hdpi_sampler_course(own)->unsettled, 1);
+        hdpi_course_close(own);
+    }
     return status;
 }

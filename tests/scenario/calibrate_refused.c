@@ -78,9 +78,6 @@ static void wrong_calls_are_refused(void **state)
     options = good;
     options.probe = 6;
     expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "probe is 6");
-    options.probe = HDP_PROBE_LINK;
-    expect_refused(&scene, HDP_ERR_UNSUPPORTED, &options,
-                   "links are measured in a later version");
     options.probe = HDP_PROBE_WORK;
     expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
                    "work and HDP_PROBE_WORK go together");

@@ -52,12 +52,33 @@ static void the_distance_is_relative(void **state)
     expect_near(0, hdpi_relative_mad(one, 1));
 }
 
+/* Nine honest times around 100 among 27 spikes at most; and every other one. */
+static void spikes_do_not_count(void **state)
+{
+    double values[40];
+
+    (void)state;
+    for (size_t spikes = 0; spikes <= 26; ++spikes) {
+        for (size_t i = 0; i < 9; ++i)
+            values[i] = 96 + (double)i;
+        for (size_t i = 9; i < 9 + spikes; ++i)
+            values[i] = 50000 + (double)i;
+        assert_int_equal(9, hdpi_without_spikes(values, 9 + spikes));
+        expect_near(100, hdpi_typical(values, 9 + spikes));
+    }
+    double pair[] = { 5000, 10 }, none[] = { 0 }, alike[] = { 10, 80 };
+    expect_near(10, hdpi_typical(pair, 2));
+    expect_near(0, hdpi_typical(none, 0));
+    assert_int_equal(2, hdpi_without_spikes(alike, 2)); /* 8 times: just not */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_middle_is_the_median),
         cmocka_unit_test(a_spike_is_not_the_reference),
         cmocka_unit_test(the_distance_is_relative),
+        cmocka_unit_test(spikes_do_not_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
