@@ -1,7 +1,9 @@
 /* run: steps of a workload under several rules, in turn, checked first. */
 #include <stdlib.h>
 
+#include "adapt.h"
 #include "bench.h"
+#include "dynamic.h"
 #include "empty.h"
 #include "interrupt.h"
 #include "lanes.h"
@@ -22,12 +24,14 @@ static void choose_defaults(struct bench *bench)
     struct options *options = &bench->options;
 
     if (options->total < 0)
-        options->total = DEFAULT_TOTAL;
+        options->total = options->dynamic ? DYNAMIC_ITEMS : DEFAULT_TOTAL;
     if (options->steps < 0)
-        options->steps = DEFAULT_STEPS;
+        options->steps = options->adapt     ? adapt_steps(options)
+                         : options->dynamic ? DYNAMIC_BATCHES
+                                            : DEFAULT_STEPS;
     if (options->warmup < 0)
-        options->warmup = DEFAULT_WARMUP;
-    if (options->rule_count)
+        options->warmup = options->adapt ? 0 : DEFAULT_WARMUP;
+    if (options->rule_count || options->adapt || options->dynamic)
         return;
     for (int i = bench->members > 1 ? 0 : 3; i < 4; ++i)
         options->rules[options->rule_count++] = usual[i];
@@ -156,6 +160,21 @@ static int run_rules(struct bench *bench, struct workload *workload)
     return code;
 }
 
+/* --adapt and --dynamic begin with one profile and learn from there. */
+static int run_learning(struct bench *bench, struct workload *workload)
+{
+    hdp_profile *profile = NULL;
+    int code = profile_of_work(bench, workload, &profile);
+
+    if (!code)
+        code = measure_section(bench, profile);
+    if (!code)
+        code = bench->options.adapt ? adapt_measure(bench, workload, profile)
+                                    : dynamic_measure(bench, profile);
+    hdp_profile_destroy(profile);
+    return code;
+}
+
 /* Points of the curves go up to 1.2 times a share, in whole quanta, and give a
  * member without a share one all the same. */
 static int64_t largest_batch(const struct bench *bench)
@@ -170,10 +189,26 @@ static int64_t largest_batch(const struct bench *bench)
 /* Before anything is measured: mlp updates its weights inside the function,
  * after the reduce, for which the one thread would have to be in all members
  * at once. */
-static int check_threads(struct bench *bench)
+static int check_ways(struct bench *bench)
 {
     const struct options *options = &bench->options;
 
+    if (options->slow_count && !options->adapt)
+        return failure_usage(&bench->failure, "--slow", 0,
+                             "--slow is for --adapt: other runs tell nothing "
+                             "of a change");
+    if (options->adapt && options->dynamic)
+        return failure_usage(&bench->failure, "--dynamic", 0,
+                             "--adapt divides a batch, --dynamic places whole "
+                             "ones: one of them at a time");
+    if (options->rule_count > (options->adapt ? 1 : OPTIONS_RULES_MAX) ||
+        (options->rule_count && options->dynamic))
+        return failure_usage(&bench->failure, "--rule", 0,
+                             "--rule: one for --adapt, none for --dynamic");
+    if ((options->adapt || options->dynamic) && options->work == WORK_EMPTY)
+        return failure_usage(&bench->failure, "--work", 0,
+                             "--work empty: nothing in it takes time that "
+                             "could be learned");
     if (options->threads != HDP_THREADS_CALLER || bench->members < 2 ||
         options->work != WORK_MLP)
         return EXIT_OK;
@@ -197,7 +232,10 @@ int command_run(struct bench *bench)
     library_say_devices(bench);
     interrupt_watch(bench->group);
     choose_defaults(bench);
-    if ((code = check_threads(bench)))
+    code = check_ways(bench);
+    if (!code && bench->options.adapt)
+        code = adapt_check(bench);
+    if (code)
         return code;
     if (spec.kind == WORK_EMPTY && !bench->simulated)
         return empty_measure(bench, steps);
@@ -210,7 +248,9 @@ int command_run(struct bench *bench)
         return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
                            "out of memory for a work of up to %lld items",
                            (long long)spec.capacity);
-    code = run_rules(bench, workload);
+    code = bench->options.adapt || bench->options.dynamic
+               ? run_learning(bench, workload)
+               : run_rules(bench, workload);
     library_end_work(bench, workload);
     return code;
 }

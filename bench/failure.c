@@ -82,6 +82,25 @@ int failure_library(struct failure *failure, hdp_status status)
     return failure->exit_code;
 }
 
+/* A message may quote what somebody wrote, and goes to a terminal: of control
+ * characters, also those of two bytes, and of a character cut in half nothing
+ * is left but '?'. */
+static void clean(char *text)
+{
+    unsigned char *at = (unsigned char *)text;
+
+    while (*at) {
+        int more = *at < 0xc2 ? 0 : *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : 3, i = 1;
+        int bad = *at < 0x20 || (*at >= 0x7f && *at < 0xc2) || *at > 0xf4 ||
+                  (*at == 0xc2 && at[1] < 0xa0);
+        while (i <= more && (at[i] & 0xc0) == 0x80)
+            ++i;
+        if (bad || i <= more)
+            memset(at, '?', (size_t)i);
+        at += i;
+    }
+}
+
 int failure_usage(struct failure *failure, const char *option, int position,
                   const char *format, ...)
 {
@@ -97,6 +116,7 @@ int failure_usage(struct failure *failure, const char *option, int position,
     va_start(args, format);
     vsnprintf(failure->error.text, sizeof failure->error.text, format, args);
     va_end(args);
+    clean(failure->error.text);
     return EXIT_USAGE;
 }
 
@@ -112,5 +132,6 @@ int failure_own(struct failure *failure, int exit_code, hdp_status status,
     va_start(args, format);
     vsnprintf(failure->error.text, sizeof failure->error.text, format, args);
     va_end(args);
+    clean(failure->error.text);
     return exit_code;
 }

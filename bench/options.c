@@ -173,6 +173,20 @@ static int add_remove(struct options *out, const char *option,
     return EXIT_OK;
 }
 
+static int add_slow(struct options *out, const char *option, const char *value,
+                    struct failure *failure)
+{
+    struct parse_error error = { 0, "" };
+
+    if (out->slow_count == SLOWS_MAX)
+        return failure_usage(failure, option, 0, "%s: more than %d changes",
+                             option, SLOWS_MAX);
+    if (!slows_read(value, &out->slows[out->slow_count], &error))
+        return refuse_value(option, value, &error, failure);
+    out->slow_count++;
+    return EXIT_OK;
+}
+
 static int store(struct options *out, const struct option_row *row,
                  const char *option, const char *value, struct failure *failure)
 {
@@ -188,6 +202,8 @@ static int store(struct options *out, const struct option_row *row,
         return add_spec(field, option, value, failure);
     case OPTION_REMOVE:
         return add_remove(out, option, value, row, failure);
+    case OPTION_SLOW:
+        return add_slow(out, option, value, failure);
     case OPTION_RULE:
         return add_rule(out, option, value, failure);
     case OPTION_OUT:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "failure.h"
+#include "slows.h"
 
 enum {
     OPTIONS_RULES_MAX = 8,
@@ -71,7 +72,10 @@ struct options {
     const char *profile, *save, *compare;
     const char *mask, *order, *machine;
     int32_t work, threads;
-    int64_t batches; /* split: timed batches; -1: none */
+    int64_t batches;              /* split: timed batches; -1: none */
+    int32_t adapt, dynamic;       /* run: what else than rules in turn */
+    struct slow slows[SLOWS_MAX]; /* of adapt */
+    int slow_count;
     int32_t strict;
 
     int64_t begin_bytes, end_bytes, factor, iterations;

@@ -62,7 +62,9 @@ const struct option_command option_commands[COMMAND_COUNT] = {
                       "Runs the rules interleaved, round by round, and "
                       "compares "
                       "with the best split over curves measured in the same "
-                      "run. --work empty measures the step itself.",
+                      "run. --work empty measures the step itself, --adapt "
+                      "what an executor learns, --dynamic where independent "
+                      "batches go.",
                       NULL },
     [COMMAND_REDUCE] = { "reduce", "all-reduce over a range of sizes",
                          "Columns as in nccl-tests. Data whose sums are exact: "
@@ -235,10 +237,22 @@ const struct option_row option_rows[] = {
     { MEASURING, 0, "work", "WORK", OPTION_CHOICE, AT(work), 0, 0, works, 5,
       "what run runs and --probe work measures: mlp (default), gemm, copy, "
       "mixed or empty" },
+    { C(RUN), 0, "adapt", NULL, OPTION_FLAG, AT(adapt), 0, 0, NULL, 0,
+      "steps by an executor that learns, instead of rules in turn: shares, "
+      "re-splits and how soon the optimum is reached" },
+    { C(RUN), 0, "slow", "DEV=Fx@STEP", OPTION_SLOW, AT(slows), 0, 0, NULL, 0,
+      "with --adapt: from that step on (the first is 0) the member takes F "
+      "times its time, 1x: as before; DEV is its number or the beginning of "
+      "its spec, 0 or host:1; may repeat" },
+    { C(RUN), 0, "dynamic", NULL, OPTION_FLAG, AT(dynamic), 0, 0, NULL, 0,
+      "independent batches of random size, placed where they will end first, "
+      "against taking turns: --steps of them (default 1000), of -N items at "
+      "most (default 256)" },
     { C(RUN), 0, "steps", "N", OPTION_INT, AT(steps), 1, 1000000, NULL, 0,
-      "measured rounds (default 20; empty: 20000 steps)" },
+      "measured rounds (default 20; empty: 20000 steps; --adapt: 100 after the "
+      "last --slow, 200 without)" },
     { C(RUN), 0, "warmup", "N", OPTION_INT, AT(warmup), 0, 1000000, NULL, 0,
-      "rounds before (default 3)" },
+      "rounds before (default 3; --adapt: 0)" },
     { C(RUN) | C(REDUCE) | C(CALIBRATE) | C(SPLIT), 0, "threads",
       "member|caller", OPTION_CHOICE, AT(threads), 0, 0, threads, 2,
       "which thread calls a work function" },

@@ -17,6 +17,7 @@ enum option_kind {
     OPTION_CHOICE,
     OPTION_SPEC,
     OPTION_REMOVE,
+    OPTION_SLOW,
     OPTION_RULE,
     OPTION_WEIGHTS,
     OPTION_OUT,

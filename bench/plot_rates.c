@@ -237,7 +237,8 @@ static double draw_curves(struct plot *plot, const struct group *group,
                            .y_title = title };
 
     chart.y.unit = scale_prefix(curves->y_most, &prefix);
-    snprintf(title, sizeof title, "%s%s", prefix, unit_of(group));
+    snprintf(title, sizeof title, "%s%s%s", prefix,
+             *prefix && !group->in_flops ? " " : "", unit_of(group));
     if (curves->x_least >= 8 && curves->x_most < 8 * curves->x_least) {
         double room = fmax(curves->x_most - curves->x_least, 2) * 0.03;
         chart.x.least = curves->x_least - room;

@@ -159,7 +159,8 @@ static void add_list(struct maker *maker, const char *type, json_t *list)
     int device = strcmp(type, "device") == 0;
     int curve = strcmp(type, "curve") == 0; /* nothing but lists */
     int member = curve || strcmp(type, "member") == 0;
-    int whole = result || strcmp(type, "reduce") == 0;
+    int whole = result || strcmp(type, "reduce") == 0 ||
+                strcmp(type, "phase") == 0 || strcmp(type, "dynamic") == 0;
     size_t i;
     json_t *object;
 
@@ -264,8 +265,8 @@ json_t *rows_main(json_t *root)
         { "discover", "device" }, { "calibrate", "member" },
         { "split", "rank" },      { "run", "result" },
         { "run", "empty" },       { "reduce", "reduce" },
-        { "lease", "lease" },     { "demo", "result" },
-        { "plot", "plot" },
+        { "run", "phase" },       { "run", "dynamic" },
+        { "lease", "lease" },     { "demo", "result" },     { "plot", "plot" },
     };
     const char *command = json_string_value(json_object_get(root, "command"));
     json_t *flat = make(root, 1), *rows = json_array(), *row;

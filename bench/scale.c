@@ -1,6 +1,7 @@
 /* Ticks are 1, 2 or 5 times a power of ten; of bytes, powers of two. */
 #include "scale.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,8 +58,9 @@ const char *scale_say(char *buffer, double value, const char *unit)
     const char *prefix;
     double factor = scale_prefix(fabs(value) * 1.0005, &prefix);
 
-    snprintf(buffer, SCALE_TEXT, "%s %s%s", svg_number(number, value / factor),
-             prefix, unit);
+    snprintf(buffer, SCALE_TEXT, "%s %s%s%s",
+             svg_number(number, value / factor), prefix,
+             *prefix && islower((unsigned char)*unit) ? " " : "", unit);
     return buffer;
 }
 

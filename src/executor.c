@@ -1,10 +1,12 @@
 /* Group + balancer: from a specification to steps on every device, whose times
  * are learned from, so that the next ones are divided better. */
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include "balancer.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "executor.h"
+#include "json/names.h"
 
 static void executor_free(hdp_executor *executor)
 {
@@ -209,12 +211,45 @@ hdp_status hdp_executor_plan(hdp_plan **out, hdp_executor *executor,
 
 /* ---- learning ------------------------------------------------------------ */
 
+static const char *spec_of(const hdp_executor *executor, int32_t rank)
+{
+    return executor->group->members[rank].device->row.info.spec;
+}
+
+static void say_change(const hdp_executor *executor, const hdp_report *report,
+                       const struct hdpi_change *change)
+{
+    const struct hdpi_log *log = &executor->group->context->log;
+    int32_t slow = change->too_slow_rank, other = change->changed_rank;
+
+    if (slow >= 0)
+        hdpi_log(log, HDP_LOG_WARN,
+                 "rank %d (%s) takes more than %d times as long an item as the "
+                 "fastest: it gets none, and is tried again now and then",
+                 (int)slow, spec_of(executor, slow), HDPI_BALANCE_TOO_SLOW);
+    if (other >= 0)
+        hdpi_log(log, HDP_LOG_INFO,
+                 "rank %d (%s) takes another time than before; cause: %s",
+                 (int)other, spec_of(executor, other),
+                 hdpi_names_text(&hdpi_cause_names, report->cause[other]));
+}
+
+static hdp_status observe(hdp_executor *executor, const hdp_report *report)
+{
+    struct hdpi_change change = { -1, -1, 0 };
+    hdp_status status =
+        hdpi_balancer_observe(executor->balancer, report, &change);
+
+    say_change(executor, report, &change);
+    return status;
+}
+
+/* A good step stays good whatever becomes of its times. */
 static void learn(hdp_executor *executor, const hdp_report *report)
 {
     hdp_error before = *hdpi_error();
 
-    if (executor->learn == -1 ||
-        hdp_balancer_observe(executor->balancer, report) == HDP_OK)
+    if (executor->learn == -1 || observe(executor, report) == HDP_OK)
         return;
     hdpi_log(&executor->group->context->log, HDP_LOG_WARN,
              "step %llu was well, but nothing is learned from it: %s",
@@ -281,7 +316,7 @@ hdp_status hdp_executor_observe(hdp_executor *executor, const int64_t *items,
         seen->items[executor->group->members[m].rank] = items[m];
         seen->compute_ns[executor->group->members[m].rank] = compute_ns[m];
     }
-    return hdp_balancer_observe(executor->balancer, seen);
+    return observe(executor, seen);
 }
 
 /* ---- reduces ------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "crew.h"
 #include "mlpnet.h"
 #include "mlpreference.h"
+#include "pace.h"
 #include "random.h"
 
 enum { BUCKETS = 2 }; /* the output layer's is ready to go first */
@@ -122,8 +123,10 @@ static int32_t mlp_step(const hdp_shard *shard, void *user)
     struct mlp *mlp = user;
     struct replica *replica = mlp->replicas[shard->member];
 
+    int64_t began_ns = pace_begin(&mlp->base, shard->member);
     if (shard->items > 0)
         shard_gradient(mlp, replica, shard);
+    pace_end(&mlp->base, shard->member, began_ns);
     if (shard->flags & HDP_SHARD_PROBE)
         return 0;
     hdp_status status = HDP_OK;

@@ -8,6 +8,7 @@
 
 #include "crew.h"
 #include "gemm.h"
+#include "pace.h"
 #include "random.h"
 
 enum { K = 256, N = 256, COPY_BYTES = 16384, TILE = 128 };
@@ -92,8 +93,11 @@ static void part_rows(int index, int count, void *argument)
 static int32_t rows_step(const hdp_shard *shard, void *user)
 {
     struct errand errand = { user, shard };
+    const struct workload *self = &errand.rows->base;
+    int64_t began_ns = pace_begin(self, shard->member);
 
     crew_run(errand.rows->crews[shard->member], part_rows, &errand);
+    pace_end(self, shard->member, began_ns);
     return 0;
 }
 

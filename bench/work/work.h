@@ -26,6 +26,9 @@ struct workload {
     hdp_work work; /* borrowed by hdp_run */
     double item_flops, item_bytes;
     const char *backend; /* static text: what computes the products */
+    /* one a member: its own work takes so many times as long (pace.h); NULL:
+     * as long as it takes. Changed between steps alone. */
+    const double *pace;
 };
 
 struct workload_ops {
