@@ -22,16 +22,18 @@ static double middle(double low, double high)
     return low;
 }
 
-/* A straight line that resembles the rank's curve. */
+/* A straight line that resembles the rank's curve; an item of a rate of 0 takes
+ * forever. */
 static struct hdpi_line line_of(const struct hdpi_finish *in, int32_t i)
 {
-    struct hdpi_line line;
-    struct hdpi_lane own;
+    struct hdpi_line line = { 0, 1 };
 
     if (in->lines)
         return in->lines[i];
-    hdpi_lane_line(hdpi_finish_lane(in, i, &own), &line.fixed_ns,
-                   &line.item_ns);
+    if (in->lanes)
+        hdpi_lane_line(&in->lanes[i], &line.fixed_ns, &line.item_ns);
+    else if (in->rates)
+        line.item_ns = 1 / hdpi_finish_rate(in, i);
     return line;
 }
 

@@ -64,6 +64,13 @@ int64_t hdpi_finish_capacity(const struct hdpi_finish *finish);
  *  ends later by itself. items is scratch. */
 int hdpi_finish_by(const struct hdpi_finish *finish, double ns);
 
+/* The rate of a rank where finish->rates count. */
+static inline double hdpi_finish_rate(const struct hdpi_finish *finish,
+                                      int32_t rank)
+{
+    return finish->rates[rank] * finish->scale + 0; /* no -0 */
+}
+
 /** The speed of one rank as the split sees it; `own` is room for it. */
 static inline const struct hdpi_lane *
 hdpi_finish_lane(const struct hdpi_finish *finish, int32_t rank,
@@ -77,7 +84,7 @@ hdpi_finish_lane(const struct hdpi_finish *finish, int32_t rank,
         own->fixed_ns = finish->lines[rank].fixed_ns;
         own->item_ns = finish->lines[rank].item_ns;
     } else if (finish->rates) {
-        own->item_ns = finish->rates[rank] * finish->scale + 0; /* no -0 */
+        own->item_ns = hdpi_finish_rate(finish, rank);
     }
     return own;
 }
@@ -86,12 +93,16 @@ hdpi_finish_lane(const struct hdpi_finish *finish, int32_t rank,
 static inline double hdpi_finish_end(const struct hdpi_finish *finish,
                                      int32_t rank, int64_t items)
 {
-    struct hdpi_lane own;
-
-    if (!finish->lines)
-        return hdpi_lane_time(hdpi_finish_lane(finish, rank, &own), items);
-    const struct hdpi_line *line = &finish->lines[rank];
-    return items > 0 ? line->fixed_ns + line->item_ns * (double)items : 0;
+    if (finish->lanes)
+        return hdpi_lane_time(&finish->lanes[rank], items);
+    if (items <= 0)
+        return 0;
+    if (finish->lines)
+        return finish->lines[rank].fixed_ns +
+               finish->lines[rank].item_ns * (double)items;
+    if (finish->rates)
+        return (double)items / hdpi_finish_rate(finish, rank);
+    return (double)items;
 }
 
 /** Where this rank stands by `limit`: hdpi_lane_stop() in quanta, without an
@@ -100,13 +111,21 @@ static inline void hdpi_finish_stop(struct hdpi_stop *out,
                                     const struct hdpi_finish *finish,
                                     int32_t rank, int64_t top, double limit)
 {
+    const int64_t quantum = finish->quantum;
     struct hdpi_lane own;
+    struct hdpi_stop sought; /* whose address is taken, unlike that of *out */
+    int known = 0;
 
-    if (finish->lines &&
-        hdpi_line_stop(out, &finish->lines[rank], finish->quantum, top, limit))
+    if (finish->lines)
+        known = hdpi_line_stop(out, &finish->lines[rank], quantum, top, limit);
+    else if (finish->rates)
+        known = hdpi_rate_stop(out, hdpi_finish_rate(finish, rank), quantum,
+                               top, limit);
+    if (known)
         return;
-    hdpi_lane_stop(out, hdpi_finish_lane(finish, rank, &own), finish->quantum,
-                   0, top, limit);
+    hdpi_lane_stop(&sought, hdpi_finish_lane(finish, rank, &own), quantum, 0,
+                   top, limit);
+    *out = sought;
 }
 
 /** When the last of these shares ends. */

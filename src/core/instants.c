@@ -16,7 +16,6 @@ struct instant {
 struct notes {
     double from, until; /* all instants after `from`, up to `until`, are here */
     int64_t held;       /* blocks by `from` */
-    double before;      /* the latest instant not after it */
     double next;        /* the first after `until`; DBL_MAX: none */
     double density;     /* blocks that come in a ns; 0: as guessed */
     int32_t count;
@@ -125,7 +124,7 @@ static void count(const struct hdpi_search *s, struct notes *notes)
 {
     const struct hdpi_finish *in = s->in;
     const double from = notes->from;
-    double before = 0, density = 0;
+    double density = 0;
     int64_t held = 0;
 
     notes->count = 0;
@@ -135,15 +134,26 @@ static void count(const struct hdpi_search *s, struct notes *notes)
         hdpi_finish_stop(&stop, in, i, top_of(s, i), from);
         in->items[i] = stop.blocks;
         held = add(held, stop.blocks);
-        before = stop.at > before ? stop.at : before;
         if (!in->lines && stop.at > 0 && stop.next > stop.at)
             density += 1 / (stop.next - stop.at); /* 0 where none is next */
         if (stop.next < notes->next)
             follow(s, i, stop.blocks, stop.next, notes);
     }
     notes->held = held;
-    notes->before = before;
     notes->density = density;
+}
+
+/* The latest instant not after the count. */
+static double before(const struct hdpi_search *s)
+{
+    const struct hdpi_finish *in = s->in;
+    double latest = 0;
+
+    for (int32_t i = 0; i < in->count; i++) {
+        double ns = hdpi_finish_end(in, i, in->items[i] * in->quantum);
+        latest = ns > latest ? ns : latest;
+    }
+    return latest;
 }
 
 /* The instant by which `missing` blocks more are held; notes->count: none that
@@ -156,14 +166,15 @@ static int32_t completes(const struct notes *notes, int64_t missing)
     return i;
 }
 
-/* How far a count may be off what was expected: two standard deviations,
- * doubled at most. */
+/* How far a count may be off what was expected: two standard deviations, about,
+ * and not less. */
 static double doubt(double variance)
 {
     double off = 1;
+
     while (off * off < 4 * variance)
         off *= 2;
-    return off;
+    return off > 2 ? (off + 4 * variance / off) / 2 : off;
 }
 
 /* Counts at a time before the one sought that is near enough for the notes to
@@ -172,7 +183,7 @@ static double doubt(double variance)
 static int64_t approach(const struct hdpi_search *s,
                         const struct hdpi_guess *guess, struct notes *notes)
 {
-    enum { ROUNDS = 12, FEW = ROOM / 4 };
+    enum { ROUNDS = 12, FEW = ROOM / 3 };
     const double rounding = s->in->count / 12.; /* of as many, as a variance */
     double early = 0, late = DBL_MAX;           /* too early; all is held */
     double rate = guess->rate;                  /* of straight lines it stays */
@@ -180,8 +191,11 @@ static int64_t approach(const struct hdpi_search *s,
     double at = guess->ns - off / rate;
 
     for (int round = 0; round < ROUNDS; round++) {
-        if (at >= late)
+        if (at >= late) {
             at = hdpi_below(late);
+            if (s->rest > 0 && notes->next < DBL_MAX)
+                width += notes->next - late; /* the one after it as well */
+        }
         if (!(at > early)) {
             at = early;
             if (round > 0) /* nobody's block ended where one was expected */
@@ -199,7 +213,7 @@ static int64_t approach(const struct hdpi_search *s,
                 return missing;
             early = at;
         } else {
-            late = notes->before;
+            late = before(s);
         }
         double jump = (double)missing;
         off = doubt(jump < 0 ? -jump : jump);
@@ -207,7 +221,10 @@ static int64_t approach(const struct hdpi_search *s,
         if (notes->density > 0)
             rate = notes->density;
         width = 2 * (off < FEW ? off : FEW) / rate;
-        at += (jump - off) / rate;
+        if (notes->count > 0)
+            at += (jump - off) / rate;
+        else if (missing <= 0)
+            at = late; /* blocks end many at a time */
     }
     return 0;
 }
@@ -294,10 +311,16 @@ static void give(const struct hdpi_search *s, double ns, int64_t left)
     int32_t others = s->last >= 0 ? s->last : in->count;
 
     for (int32_t i = 0; i < others; i++) {
-        double next = next_of(s, i, in->items[i]);
+        int64_t blocks = in->items[i], before = blocks, now = blocks + 1;
+        double next = next_of(s, i, blocks);
         if (next > ns || (next == ns && left == 0))
             continue;
-        int64_t now = held_by(s, i, ns), before = held_by(s, i, under);
+        if (next_of(s, i, now) <= ns) { /* several */
+            before = held_by(s, i, under);
+            now = held_by(s, i, ns);
+        } else if (next < ns) {
+            before = now;
+        }
         int64_t more = now - before < left ? now - before : left;
         in->items[i] = before + more;
         left -= more;

@@ -74,25 +74,42 @@ static inline double hdpi_lane_time(const struct hdpi_lane *lane, int64_t items)
 void hdpi_lane_stop(struct hdpi_stop *out, const struct hdpi_lane *lane,
                     int64_t quantum, int64_t offset, int64_t top, double limit);
 
-/** The same without an offset where a formula decides: on a line without a
- *  link, `top` 0 or more. Returns 0, and nothing of use, where rounding moved
- *  the formula's answer and it must be sought. */
+/* Where a formula decides, it is quick. These are hdpi_lane_stop() without an
+ * offset, `top` 0 or more; they return 0, and nothing of use, where rounding
+ * moved the formula's answer and it must be sought. */
+
+static inline int64_t hdpi_whole_blocks(double blocks, int64_t top)
+{
+    if (blocks >= (double)top)
+        return top;
+    return blocks >= 1 ? (int64_t)blocks : 0;
+}
+
+/** On a line without copies. */
 static inline int hdpi_line_stop(struct hdpi_stop *out,
                                  const struct hdpi_line *line, int64_t quantum,
                                  int64_t top, double limit)
 {
     double fixed_ns = line->fixed_ns, item_ns = line->item_ns;
-    double blocks = (limit - fixed_ns) / (item_ns * (double)quantum);
-    int64_t k = 0;
+    int64_t k = hdpi_whole_blocks(
+        (limit - fixed_ns) / (item_ns * (double)quantum), top);
 
-    if (blocks >= (double)top)
-        k = top;
-    else if (blocks >= 1)
-        k = (int64_t)blocks;
     out->blocks = k;
     out->at = k > 0 ? fixed_ns + item_ns * (double)(k * quantum) : 0;
     out->next =
         k < top ? fixed_ns + item_ns * (double)((k + 1) * quantum) : DBL_MAX;
+    return out->at <= limit && out->next > limit;
+}
+
+/** At a rate. */
+static inline int hdpi_rate_stop(struct hdpi_stop *out, double rate,
+                                 int64_t quantum, int64_t top, double limit)
+{
+    int64_t k = hdpi_whole_blocks(limit * rate / (double)quantum, top);
+
+    out->blocks = k;
+    out->at = k > 0 ? (double)(k * quantum) / rate : 0;
+    out->next = k < top ? (double)((k + 1) * quantum) / rate : DBL_MAX;
     return out->at <= limit && out->next > limit;
 }
 

@@ -41,7 +41,7 @@ static int is_memory_full(const struct hdpi_reasons *why, int32_t i,
 }
 
 /* When nothing but its own speed keeps a rank from more. */
-static int32_t speed_bound(const struct hdpi_reasons *why, int32_t i)
+static inline int32_t speed_bound(const struct hdpi_reasons *why, int32_t i)
 {
     const struct hdpi_finish *in = &why->limits->finish;
     int64_t items = why->items[i];
@@ -90,11 +90,15 @@ static int32_t limit_bound(const struct hdpi_reasons *why, int32_t i)
     return speed_bound(why, i);
 }
 
-int32_t hdpi_reason(const struct hdpi_reasons *why, int32_t rank)
+void hdpi_reasons_fill(const struct hdpi_reasons *why, int32_t *bound_by)
 {
     const struct hdpi_finish *in = &why->limits->finish;
 
     /* memory and a lacking dtype are maximums too */
-    return in->low || in->high ? limit_bound(why, rank)
-                               : speed_bound(why, rank);
+    if (in->low || in->high)
+        for (int32_t i = 0; i < in->count; i++)
+            bound_by[i] = limit_bound(why, i);
+    else
+        for (int32_t i = 0; i < in->count; i++)
+            bound_by[i] = speed_bound(why, i);
 }

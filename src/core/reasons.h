@@ -13,6 +13,6 @@ struct hdpi_reasons {
     int benches;   /* ranks without items are out of the reduce */
 };
 
-/** HDP_BOUND_*: what kept this rank from a larger share. */
-int32_t hdpi_reason(const struct hdpi_reasons *reasons, int32_t rank);
+/** Fills HDP_BOUND_* for every rank: what kept it from a larger share. */
+void hdpi_reasons_fill(const struct hdpi_reasons *reasons, int32_t *bound_by);
 #endif

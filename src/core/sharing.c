@@ -298,10 +298,9 @@ static double latest_end(const struct split *split)
 }
 
 /* A rank's part of the plan beside its items. */
-static void fill_ranks(struct split *split, double latest)
+static void fill_ranks(const struct split *split, double latest)
 {
-    hdp_plan *plan = split->plan;
-    const struct hdpi_finish *in = &split->limits.finish;
+    const hdp_plan *plan = split->plan;
     int32_t idle = split->benches ? HDP_BENCHED : HDP_EMPTY;
     const struct hdpi_reasons reasons = { .options = split->options,
                                           .limits = &split->limits,
@@ -310,12 +309,13 @@ static void fill_ranks(struct split *split, double latest)
                                           .latest = latest,
                                           .benches = split->benches };
 
-    for (int32_t i = 0; i < in->count; i++) {
-        plan->predicted_ns[i] = whole_ns(time_of(split, i, plan->items[i]));
+    for (int32_t i = 0; i < plan->info.rank_count; i++) {
+        int64_t items = plan->items[i];
+        plan->predicted_ns[i] = whole_ns(time_of(split, i, items));
         plan->quanta[i] = hdpi_limits_quantum(&split->limits, i);
-        plan->state[i] = plan->items[i] > 0 ? HDP_ACTIVE : idle;
-        plan->bound_by[i] = hdpi_reason(&reasons, i);
+        plan->state[i] = items > 0 ? HDP_ACTIVE : idle;
     }
+    hdpi_reasons_fill(&reasons, plan->bound_by);
 }
 
 static hdp_status fill(struct split *split)
