@@ -106,9 +106,11 @@ static hdp_status open_folder(struct hdpi_lease_folder *folder,
     folder->fd = open_path(path);
     if (folder->fd >= 0)
         return hdpi_lease_folder_check(folder);
-    if (errno == ELOOP)
-        return hdpi_fail_system(ELOOP, "%s: a symbolic link", path);
-    return hdpi_fail_system(errno, "%s: opening the lease folder", path);
+    int error = errno;
+    struct stat there;
+    if (lstat(path, &there) == 0 && S_ISLNK(there.st_mode))
+        return refuse(folder, "a symbolic link, no folder");
+    return hdpi_fail_system(error, "%s: opening the lease folder", path);
 }
 
 /* ---- the user's own ------------------------------------------------------ */

@@ -238,8 +238,9 @@ HDP_API hdp_status hdp_lease_mask(const hdp_lease *lease, char *text,
  *
  * From now on the lease ends when no process has its descriptors any more:
  * hdp_lease_destroy() closes this process's and lifts nothing. The descriptors
- * stay close-on-exec; between fork() and exec() the child clears FD_CLOEXEC on
- * each of hdp_lease_descriptor() (posix_spawn: adddup2 onto itself). A program
+ * stay close-on-exec: in the child, between fork() and exec(), FD_CLOEXEC is
+ * cleared on the numbers that hdp_lease_descriptor() gave before (posix_spawn:
+ * adddup2 onto themselves), and HDP_LEASE_FDS set to this text. A program
  * that does not adopt them keeps the lease all the same, as do its children.
  */
 HDP_API hdp_status hdp_lease_hand_over(hdp_lease *lease, char *text,

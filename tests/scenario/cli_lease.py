@@ -216,7 +216,7 @@ while b"ready" not in said:
     said += os.read(terminal, 4096)
 os.write(terminal, b"\x03")
 try:
-    while b"times" not in said:
+    while not re.search(rb"times \d+\r\n", said):
         said += os.read(terminal, 4096)
 except OSError:
     pass

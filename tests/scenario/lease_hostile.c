@@ -143,6 +143,7 @@ static void bad_folders_are_refused(void **state)
     (void)snprintf(other.path, sizeof other.path, "%s", link_path);
     expect_status(HDP_ERR_SYSTEM, room_claim(&lease, &other, ONE, 0, 0));
     expect_has(hdp_last_error(), link_path);
+    expect_has(hdp_last_error(), "a symbolic link");
     assert_int_equal(unlink(link_path), 0);
     expect_status(HDP_ERR_SYSTEM, room_claim(&lease, &other, ONE, 0, 0));
     expect_has(hdp_last_error(), "No such file");
