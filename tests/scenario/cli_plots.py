@@ -267,6 +267,11 @@ with tempfile.TemporaryDirectory() as folder:
     refused('{"a":1}{', "no JSON")
     refused('{"a":1,"a":2}', "no JSON", "duplicate")
     refused(b'{"schema":"\xff\xfe"}', "no JSON")
+    for odd in ("\x1b[31m", "\x07", "\x7f", "\x9b"):
+        for text in ('{"a": %sx' % odd, '{"schema":%s}' % json.dumps(odd)):
+            told = run("plot", write(text)).stderr
+            expect_true(odd not in told and "?" in told,
+                        f"what reaches the terminal: {told!r}")
     refused("[" * 100000, "deeper than 64")
     refused('{"schema":"hdp.bench","x":' + '{"a":' * 70 + "1", "deeper")
     refused("[]", "schema")

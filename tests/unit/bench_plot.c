@@ -62,6 +62,7 @@ static void units(void **state)
     assert_string_equal(scale_say_time(text, 3e9), "3 s");
     assert_string_equal(scale_say(text, 25e12, "FLOP/s"), "25.0 TFLOP/s");
     assert_string_equal(scale_say(text, 640, "items/s"), "640 items/s");
+    assert_string_equal(scale_say(text, 176e3, "items/s"), "176 k items/s");
     assert_string_equal(scale_say_bytes(text, 8), "8 B");
     assert_string_equal(scale_say_bytes(text, 1000), "1000 B");
     assert_string_equal(scale_say_bytes(text, 32 << 20), "32 MiB");
