@@ -107,6 +107,7 @@ static void check_counts(const struct options *options)
         { "rules", options->rule_count, 0, OPTIONS_RULES_MAX },
         { "remove", options->remove_count, 0, OPTIONS_REMOVE_MAX },
         { "out", options->out_count, 0, OPTIONS_OUT_MAX },
+        { "kind", options->kind, -1, 4 },
     };
 
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
@@ -137,6 +138,7 @@ static void check_options(const struct options *options,
     check_points(words, options->mask);
     check_points(words, options->order);
     check_points(words, options->machine);
+    check_points(words, options->input);
 }
 
 static void check_read(struct words *words)

@@ -28,6 +28,7 @@ cat >"$work/one" <<END
 mkdir -p "$work/\$1.new"
 seeds=
 [ "\$1" != machine ] || seeds="$root/examples/machines"
+[ "\$1" != plot ] || seeds="$root/tests/data/plots"
 "$build/tests/fuzz/fuzz_\$1" -max_total_time=$seconds -timeout=10 \\
     -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$work/\$1-" \\
     "$work/\$1.new" "$root/tests/fuzz/corpus/\$1" \${seeds:+"\$seeds"} \\
