@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "change.h"
+#include "cluster.h"
 #include "compare.h"
 #include "interrupt.h"
 #include "scaling.h"
@@ -143,6 +144,8 @@ int command_split(struct bench *bench)
         code = compare_members(bench, profile);
     if (!code && options->batches > 0)
         code = time_split(bench, profile, options->rules[0]);
+    if (!code && options->batches > 0 && options->ranks > 0)
+        code = cluster_bench(bench, profile);
     hdp_profile_destroy(profile);
     return code;
 }

@@ -73,6 +73,7 @@ struct options {
     const char *mask, *order, *machine;
     int32_t work, threads;
     int64_t batches;              /* split: timed batches; -1: none */
+    int64_t ranks;                /* split: of a made-up cluster; 0: none */
     int32_t adapt, dynamic;       /* run: what else than rules in turn */
     struct slow slows[SLOWS_MAX]; /* of adapt */
     int slow_count;

@@ -258,6 +258,8 @@ const struct option_row option_rows[] = {
       "which thread calls a work function" },
     { C(SPLIT), 0, "bench", "N", OPTION_INT, AT(batches), 1, 1000000, NULL, 0,
       "time the split itself: N batches of 100" },
+    { C(SPLIT), 0, "ranks", "N", OPTION_INT, AT(ranks), 1, 10000000, NULL, 0,
+      "with --bench: also among N ranks like these, each a little different" },
     { C(DEMO) | C(SPLIT) | C(RUN), 0, "check", NULL, OPTION_FLAG, AT(strict), 0,
       0, NULL, 0, "exit 1 when a threshold of speed is missed as well" },
 

@@ -135,6 +135,17 @@ for words in (["--op", "sum"], ["--weights", "3/1"], ["--op", "max"],
 expect(ask("reduce", "-d", HOSTS, "-e", "1K", "-n", "1", "--weights",
            "3/1")["reduce"][0]["op"], "weighted_mean", "name of the op")
 
+# ---- split: of many ranks
+many = ask("split", "-d", ISSUE, "-N", "256", "--bench", "3", "--ranks",
+           "5000")["cluster_bench"]
+expect((many["ranks"], many["total"]), (5000, 5000000), "the cluster")
+for kind in ("plan", "rates"):
+    expect_true(many[kind]["n"] == 3 and many[kind]["min"] > 0,
+                f"samples of {kind}")
+expect_true("cluster_bench" not in
+            ask("split", "-d", ISSUE, "-N", "256", "--bench", "2"),
+            "no cluster unless asked for")
+
 # ---- progress and quiet
 lines = run("split", "-d", ISSUE, "-N", "256", "--bench", "3", "--progress",
             "jsonl").stderr.splitlines()
