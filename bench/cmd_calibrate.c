@@ -1,70 +1,82 @@
-/* calibrate: rates and ratios of all members at once, saved or compared. */
-#include <math.h>
-
+/* calibrate: rates and ratios of all members at once, saved or compared with
+ * what was saved before. */
 #include "bench.h"
+#include "drift.h"
+#include "table.h"
 
-static const double drift_limit = 0.05; /* of a ratio */
-
-/* --check FILE: has a member's part of the whole speed moved? */
-static int compare(struct bench *bench, const hdp_profile *now)
+static const char *rate_cell(char *buffer, size_t size, const json_t *member,
+                             const char *key)
 {
-    hdp_profile *all = NULL, *then = NULL;
-    json_t *json = json_object(), *rows = json_array();
-    double worst = 0;
-    int code =
-        library_try(bench, hdp_profile_load(&all, bench->options.compare));
+    double rate = json_number_value(json_object_get(member, key));
 
+    if (rate > 0)
+        snprintf(buffer, size, "%.4g GB/s", rate / 1e9);
+    else
+        snprintf(buffer, size, "-");
+    return buffer;
+}
+
+/* What HDP_PROBE_ALL found besides the curves; of other probes the one. */
+static void figures_table(struct bench *bench)
+{
+    static const char *const titles[] = { "member",   "link in", "link out",
+                                          "own copy", "launch",  NULL };
+    static const char *const rates[] = { "in_bytes_per_second",
+                                         "out_bytes_per_second",
+                                         "copy_bytes_per_second" };
+    json_t *members = json_object_get(
+        json_object_get(bench->document.root, "profile"), "members");
+    struct table table;
+    char cell[24];
+
+    table_open(&table, "rrrrr", titles);
+    for (size_t i = 0; i < json_array_size(members); ++i) {
+        const json_t *member = json_array_get(members, i);
+        double launch_ns =
+            json_number_value(json_object_get(member, "launch_ns"));
+        table_cell(&table, "%zu", i);
+        for (size_t k = 0; k < sizeof rates / sizeof *rates; ++k)
+            table_cell(&table, "%s",
+                       rate_cell(cell, sizeof cell, member, rates[k]));
+        table_cell(&table, "%s",
+                   launch_ns > 0 ? table_ns(cell, launch_ns) : "-");
+    }
+    fputc('\n', bench->document.text);
+    table_close(&table, bench->document.text);
+}
+
+static int tell(struct bench *bench, const hdp_profile *profile)
+{
+    hdp_profile_info info;
+    int code = measure_section(bench, profile);
+
+    hdp_options_init(&info, sizeof info);
     if (!code)
-        code = library_try(bench, hdp_profile_select(&then, all, bench->group));
-    for (int32_t m = 0; !code && m < bench->members; ++m) {
-        double was = 0, is = 0;
-        code = library_try(bench, hdp_profile_ratio(&was, then, m));
-        if (!code)
-            code = library_try(bench, hdp_profile_ratio(&is, now, m));
-        if (code)
-            break;
-        double moved = was > 0 ? fabs(is / was - 1) : 0;
-        worst = moved > worst ? moved : worst;
-        json_array_append_new(rows, document_real(moved));
-        fprintf(bench->document.text,
-                "member %d: ratio %.4f, was %.4f, moved %.2f %%\n", (int)m, is,
-                was, 100 * moved);
-    }
-    if (!code) {
-        json_object_set_new(json, "ok", json_boolean(worst <= drift_limit));
-        json_object_set_new(json, "max_drift", document_real(worst));
-        json_object_set_new(json, "limit", document_real(drift_limit));
-        json_object_set_new(json, "against", json_string("saved profile"));
-        json_object_set_new(json, "drift", json_incref(rows));
-        document_set(&bench->document, "check", json_incref(json));
-        if (worst > drift_limit)
-            code = failure_own(&bench->failure, EXIT_CHECK, HDP_OK,
-                               "a ratio moved by %.1f %%, the limit is %.0f %%",
-                               100 * worst, 100 * drift_limit);
-    }
-    json_decref(rows);
-    json_decref(json);
-    hdp_profile_destroy(then);
-    hdp_profile_destroy(all);
+        code = measure_table(bench, profile);
+    if (!code)
+        code = library_try(bench, hdp_profile_get(&info, profile));
+    if (!code && info.probe != HDP_PROBE_GEMM && info.probe != HDP_PROBE_WORK)
+        figures_table(bench);
     return code;
 }
 
 int command_calibrate(struct bench *bench)
 {
     const struct options *options = &bench->options;
-    hdp_profile *profile = NULL;
+    hdp_profile *then = NULL, *now = NULL;
 
     fprintf(bench->document.text, "# hdp_bench %s calibrate\n", hdp_version());
     int code = library_group(bench, NULL);
     library_say_devices(bench);
-    if (!code)
-        code = measure_by_options(bench, &profile);
-    if (!code)
-        code = measure_section(bench, profile);
-    if (!code)
-        code = measure_table(bench, profile);
     if (!code && options->compare)
-        code = compare(bench, profile);
-    hdp_profile_destroy(profile);
+        code = drift_open(bench, &then);
+    if (!code)
+        code = measure_by_options(bench, &now);
+    if (!code)
+        code = tell(bench, now);
+    if (!code && then)
+        code = drift_check(bench, then, now);
+    hdp_profile_destroy(then);
+    hdp_profile_destroy(now);
     return code;
 }

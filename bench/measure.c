@@ -133,14 +133,26 @@ static const char *rate_text(char *buffer, size_t size, const json_t *member)
     return buffer;
 }
 
-static const char *slow_words(struct bench *bench, size_t member, char *buffer,
-                              size_t size)
+/* Slower on purpose, and figures that are not what a clock said. */
+static const char *note_words(struct bench *bench, size_t member,
+                              const json_t *figures, char *buffer, size_t size)
 {
-    const char *text = NULL;
+    const char *from =
+        json_string_value(json_object_get(figures, "provenance"));
+    const char *slow = NULL, *doubt = "";
+    char words[TABLE_CELL_MAX];
 
     if (member < (size_t)bench->members)
-        text = library_slowdown(&bench->devices[member], buffer, size);
-    return text ? text : "";
+        slow = library_slowdown(&bench->devices[member], words, sizeof words);
+    if (from && strcmp(from, "assumed") == 0)
+        doubt = "assumed, not measured";
+    else if (json_is_false(json_object_get(figures, "reliable")))
+        doubt = "not reliable";
+    else if (from && strcmp(from, "steps") == 0)
+        doubt = "corrected by steps";
+    snprintf(buffer, size, "%s%s%s", slow ? slow : "",
+             slow && doubt[0] ? "; " : "", doubt);
+    return buffer;
 }
 
 int measure_table(struct bench *bench, const hdp_profile *profile)
@@ -180,7 +192,8 @@ int measure_table(struct bench *bench, const hdp_profile *profile)
             table_cell(&table, "-");
         table_cell(&table, "%.2f %%",
                    100 * json_number_value(json_object_get(member, "spread")));
-        table_cell(&table, "%s", slow_words(bench, i, words, sizeof words));
+        table_cell(&table, "%s",
+                   note_words(bench, i, member, words, sizeof words));
     }
     table_close(&table, out);
     fprintf(out, "\nmeasured for %s", table_ns(time, (double)info.elapsed_ns));

@@ -219,8 +219,8 @@ const struct option_row option_rows[] = {
       "record the devices and this profile there, for --profile FILE and "
       "-d @./FILE" },
     { C(CALIBRATE), 0, "check", "FILE", OPTION_FILE, AT(compare), 0, 0, NULL, 0,
-      "compare with this saved profile; exit 1 when a ratio moved "
-      "by more than 5 %" },
+      "compare with this saved profile; exit 1 when a time, ratio or rate "
+      "moved by more than 5 % beyond its spread" },
     { C(DISCOVER), 0, "save", "FILE", OPTION_FILE, AT(save), 0, 0, NULL, 0,
       "record the devices there, for --machine; their speed is what "
       "calibrate --save adds" },

@@ -84,6 +84,49 @@ with tempfile.TemporaryDirectory() as folder:
                 "sim:0/fixed=500us/item=20us+sim:1/fixed=1.5ms/item=50us",
                 "--check", saved, code=1)
     expect(drift["check"]["ok"], False, "a profile against another speed")
+    expect([m["ok"] for m in drift["check"]["moves"]], [False, False],
+           "members: one's time, and both ratios, moved")
+
+    # a slowdown of all alike moves no ratio, but the times; half a percent
+    # moves nothing
+    slow = ask("calibrate", "-d", "sim:0/fixed=1ms/item=20us+"
+               "sim:1/fixed=3ms/item=100us", "--check", saved, code=1)
+    expect([round(d, 9) for d in slow["check"]["drift"]], [0, 0],
+           "ratios of a common slowdown")
+    expect([round(m["time_moved"], 6) for m in slow["check"]["moves"]],
+           [1, 1], "times of a common slowdown")
+    expect(slow["error"]["text"],
+           "member 0: time moved by 100.0 %, 5.0 % are allowed", "what moved")
+    ask("calibrate", "-d", "sim:0/fixed=502us/item=10050ns+"
+        "sim:1/fixed=1.5ms/item=50us", "--check", saved)
+
+    # the saved probe and type are asked for again, another is refused
+    LINKED = "sim:0/item=10us/link=%s+sim:1/item=50us/link=4GB"
+    every = os.path.join(folder, "all.json")
+    figures = ask("calibrate", "-d", LINKED % "8GB", "--probe", "all",
+                  "--dtype", "f64", "--save", every)["profile"]["members"]
+    expect([m["in_bytes_per_second"] for m in figures], [8e9, 4e9], "links in")
+    expect([m["out_bytes_per_second"] for m in figures], [8e9, 4e9],
+           "links out")
+    same = ask("calibrate", "-d", LINKED % "8GB", "--check", every)
+    expect((same["profile"]["members"][0]["probe"],
+            same["profile"]["members"][0]["dtype"]), ("all", "f64"),
+           "probe and type of a check")
+    worse = ask("calibrate", "-d", LINKED % "6GB", "--check", every, code=1)
+    expect(worse["error"]["text"],
+           "member 0: link in moved by 25.0 %, 5.0 % are allowed",
+           "a slower link")
+    for words in (["--probe", "copy"], ["--dtype", "f32"]):
+        ask("calibrate", "-d", LINKED % "8GB", "--check", every, *words,
+            code=2)
+
+    # a member that fails is no drift of the others
+    gone = ask("calibrate", "-d", ISSUE + "/fail=wait:1-", "--check", saved,
+               code=1)
+    expect(gone["error"]["text"], "member 1: could not be measured",
+           "a member that fails")
+    expect(gone["profile"]["members"][1]["reliable"], False,
+           "reliable of a member that fails")
 
 # ---- discover and calibrate
 found = ask("discover")
