@@ -4,6 +4,7 @@
 # settings are those of this machine.
 #   newcomer.sh                          Debian 12
 #   newcomer.sh jammy|noble [MIRROR]     Ubuntu, when a mirror is named or known
+#   newcomer.sh --fetch SUITE [MIRROR]   only fetches the tree, for a later run
 # Exit: 0 proved, 1 not, 77 cannot be tried here (the reason is printed).
 set -eu
 
@@ -12,6 +13,11 @@ skip() {
     exit 77
 }
 
+fetch_only=no
+if [ "${1-}" = --fetch ]; then
+    fetch_only=yes
+    shift
+fi
 suite=${1-bookworm}
 mirror=${2-}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -177,6 +183,7 @@ expect() { # TEXT COMMAND...
 }
 
 make_tree
+[ $fetch_only = no ] || exit 0
 lend_apt
 copy_sources
 mount -t proc proc "$tree/proc"

@@ -306,12 +306,15 @@ def interrupted(name, words, form, ignored=False):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(
             signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL))
-    for line in process.stderr:
-        told = document(line)
-        if told["phase"] == name and (told["done"] or name == "calibrate"):
-            break
-    process.send_signal(signal.SIGINT)
-    text = process.communicate(timeout=60)[0]
+    try:
+        for line in process.stderr:
+            told = document(line)
+            if told["phase"] == name and (told["done"] or name == "calibrate"):
+                break
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=60)[0]
+    finally:
+        process.kill()  # of a test that failed: it would go on for hours
     expect(process.returncode, 0 if ignored else 130, f"exit code of {name}")
     return text
 
