@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "base/options.h"
+#include "cache.h"
 #include "sample.h"
 
 enum {
@@ -30,9 +31,6 @@ static hdp_status check_options(const hdp_calibrate_options *own)
         return hdpi_fail(HDP_ERR_ARGUMENT, "dtype is %d", own->dtype);
     if (own->probe < HDP_PROBE_GEMM || own->probe > HDP_PROBE_ALL)
         return hdpi_fail(HDP_ERR_ARGUMENT, "probe is %d", own->probe);
-    if (own->cache)
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "calibrations are cached in a later version");
     if ((own->probe == HDP_PROBE_WORK) != !!own->work)
         return hdpi_fail(HDP_ERR_ARGUMENT, "work and HDP_PROBE_WORK go "
                                            "together");
@@ -194,10 +192,25 @@ static hdp_status prepare_all(struct hdpi_sampling **out, hdp_group *group,
     return take_work(whole, own);
 }
 
+static struct hdpi_cache *ask_cache(const struct hdpi_sampling *whole,
+                                    const hdp_calibrate_options *own)
+{
+    const struct hdpi_cache_ask ask = {
+        .probe = whole->kind,
+        .dtype = whole->dtype,
+        .items = own->item_count ? whole->given : NULL,
+        .item_count = whole->given_count,
+        .budget_ns = own->budget_ns ? own->budget_ns : BUDGET_NS
+    };
+
+    return hdpi_cache_open(whole->group, own->cache, &ask);
+}
+
 hdp_status hdp_calibrate(hdp_profile **out, hdp_group *group,
                          const hdp_calibrate_options *options)
 {
     struct hdpi_sampling *whole = NULL;
+    struct hdpi_cache *cache = NULL;
     hdp_calibrate_options own;
     hdp_status status;
 
@@ -209,9 +222,14 @@ hdp_status hdp_calibrate(hdp_profile **out, hdp_group *group,
         hdpi_options_read(&own, sizeof own, options, "hdp_calibrate_options"));
     HDPI_TRY(check_options(&own));
     HDPI_TRY(prepare_all(&whole, group, &own));
+    cache = ask_cache(whole, &own);
+    if (hdpi_cache_answer(out, cache))
+        goto out;
     HDPI_TRY(hdpi_group_each(group, hdpi_sample_member, whole, 0));
     HDPI_TRY(hdpi_findings(out, whole));
+    hdpi_cache_keep(cache, *out);
 out:
+    hdpi_cache_close(cache);
     if (whole && atomic_load_explicit(&group->lost, memory_order_acquire)) {
         hdpi_group_abandon(group, &whole->abandoned);
         whole = NULL;

@@ -75,6 +75,8 @@ static const struct hdpi_device_row *row_of(const struct hdpi_machine *machine,
 
 static void take_faults(struct hdpi_ask *ask, const struct hdpi_ask *faults)
 {
+    if (faults->driver[0]) /* it may differ from the one recorded */
+        memcpy(ask->driver, faults->driver, sizeof ask->driver);
     if (faults->noise > 0)
         ask->noise = faults->noise;
     if (faults->seed)

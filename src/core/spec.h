@@ -31,7 +31,7 @@ struct hdpi_spec {
  *   sim   fixed=T item=T    time of a shard and of each item in it (10us)
  *         link=RATE         of rows in, rows out and in reduces
  *         sms=N compute=DTYPE display=1   what it says of itself
- *         uuid=WORD name=WORD
+ *         uuid=WORD name=WORD driver=WORD
  *         noise=P% seed=N   each time varies by that standard deviation
  *         drift=P%          so much more time for each second on its clock
  *         ramp=P%@T         so much less at first, falling to nothing in T

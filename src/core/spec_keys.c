@@ -79,6 +79,7 @@ static const struct key keys[] = {
     { "seed", SIM, SEED, AT(seed), 0, 0, INT64_MAX },
     { "uuid", SIM, WORD, AT(uuid), 0, 0, ROOM(uuid) },
     { "name", SIM, WORD, AT(name), 0, 0, ROOM(name) },
+    { "driver", SIM, WORD, AT(driver), 0, 0, ROOM(driver) },
     { "drift", SIM, PERCENT, AT(drift), 0, 0, 0 },
     { "ramp", SIM, RAMP, AT(ramp), AT(ramp_ns), 0, 0 },
     { "newshape", SIM, DURATION, AT(newshape_ns), AT(given_newshape), 0, 0 },

@@ -42,6 +42,7 @@ struct hdpi_ask {
     int32_t position; /* byte offset in the text, for messages */
     char uuid[64];    /* cuda: full or unique prefix; sim: the name it bears */
     char name[HDPI_NAME_MAX];
+    char driver[32];      /* sim: the version that it claims to run on */
     int32_t threads;      /* host */
     int32_t duty_percent; /* host: 1..100 */
     int32_t sms;          /* cuda: partition; sim: all it has */

@@ -56,6 +56,8 @@ static void check_same(const struct hdpi_ask *a, const struct hdpi_ask *b,
     CHECK_FIELD(a, b, newshape_ns, text);
     FUZZ_CHECK(strcmp(a->uuid, b->uuid) == 0, "uuid is lost in \"%s\"", text);
     FUZZ_CHECK(strcmp(a->name, b->name) == 0, "name is lost in \"%s\"", text);
+    FUZZ_CHECK(strcmp(a->driver, b->driver) == 0, "driver is lost in \"%s\"",
+               text);
     check_lists(a, b, text);
 }
 

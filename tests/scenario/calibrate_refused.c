@@ -82,10 +82,6 @@ static void wrong_calls_are_refused(void **state)
     expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
                    "work and HDP_PROBE_WORK go together");
     options = good;
-    options.cache = "here";
-    expect_refused(&scene, HDP_ERR_UNSUPPORTED, &options,
-                   "calibrations are cached in a later version");
-    options = good;
     options.items = bad;
     options.item_count = 2;
     expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "items[1] is 0");

@@ -75,6 +75,7 @@ static void random_sim(struct hdpi_ask *ask)
     }
     random_word(ask->uuid, sizeof ask->uuid);
     random_word(ask->name, sizeof ask->name);
+    random_word(ask->driver, sizeof ask->driver);
     ask->sms = (int32_t)below(133);
     ask->compute = (int32_t)below(6);
     ask->display = (int32_t)below(2);
@@ -122,9 +123,10 @@ static int same_ask(const struct hdpi_ask *a, const struct hdpi_ask *b)
     int same =
         a->kind == b->kind && a->logical_id == b->logical_id &&
         a->all == b->all && strcmp(a->uuid, b->uuid) == 0 &&
-        strcmp(a->name, b->name) == 0 && a->threads == b->threads &&
-        a->duty_percent == b->duty_percent && a->sms == b->sms &&
-        a->compute == b->compute && a->memory_bytes == b->memory_bytes &&
+        strcmp(a->name, b->name) == 0 && strcmp(a->driver, b->driver) == 0 &&
+        a->threads == b->threads && a->duty_percent == b->duty_percent &&
+        a->sms == b->sms && a->compute == b->compute &&
+        a->memory_bytes == b->memory_bytes &&
         a->margin_bytes == b->margin_bytes && a->fixed_ns == b->fixed_ns &&
         a->item_ns == b->item_ns &&
         a->link_bytes_per_second == b->link_bytes_per_second &&
