@@ -16,10 +16,16 @@ static const double unlike = 1.1;
  * hiccups are slow. */
 static const double early_apart = 0.25;
 
+/* How well a calibration knows the ratios of work that it has not seen. */
+static const double ratio_error = 0.25;
+
 /* Of a line that is not trusted, at most this part of a time is fixed. Guessing
  * too little only slows convergence: each step takes a/t of the error, where t
  * has a true fixed part a. Guessing more than half makes shares swing. */
 static const double most_fixed = 1.0 / 3;
+
+/* A line is steeper than this, in ln(time) over ln(items). */
+static const double least_slope = 0.05;
 
 /* ---- samples ------------------------------------------------------------- */
 
@@ -31,9 +37,10 @@ static int counts(struct hdpi_balance_rank *at, int first)
         at->firsts = 0;
         return 1;
     }
-    if (at->firsts < FIRSTS_IN_A_ROW)
-        at->firsts++;
-    return at->firsts >= FIRSTS_IN_A_ROW;
+    if (at->firsts == FIRSTS_IN_A_ROW)
+        return 1;
+    at->firsts++;
+    return 0;
 }
 
 static double curve_of(const struct hdpi_balance *balance, int32_t rank,
@@ -42,6 +49,32 @@ static double curve_of(const struct hdpi_balance *balance, int32_t rank,
     if (balance->plan && balance->plan->items[rank] == items)
         return balance->ranks[rank].plan_ns;
     return hdpi_profile_time(&balance->curves->ranks[rank], items);
+}
+
+/* A line whose fixed part is wrong shows it when a share changes: the sample is
+ * off by more than noise. As much of that as the line's own uncertainty has in
+ * all there is bends it about its point at `items`. */
+static void bend(struct hdpi_balance *balance, int32_t rank, int64_t items,
+                 double log)
+{
+    struct hdpi_balance_rank *at = &balance->ranks[rank];
+    struct hdpi_rank_profile *curve = &balance->curves->ranks[rank];
+    const struct hdpi_level *level = &at->level;
+    double by = hdpi_ln((double)items / (double)at->last_items);
+    double part = level->doubt * level->way / (level->variance + level->noise);
+    double ns = curve->fixed_ns + curve->item_ns * (double)items;
+    double slope = curve->item_ns * (double)items / ns;
+
+    if (curve->point_count > 0 || curve->lacks_dtype ||
+        hdpi_level_is_outlier(level, log))
+        return;
+    slope += part * (log - level->log) / by;
+    slope = slope < least_slope ? least_slope : slope > 1 ? 1 : slope;
+    curve->item_ns = slope * ns / (double)items;
+    curve->fixed_ns = (1 - slope) * ns;
+    balance->judged_ns = 0;
+    if (balance->plan)
+        at->plan_ns = hdpi_profile_time(curve, balance->plan->items[rank]);
 }
 
 int32_t hdpi_balance_take(struct hdpi_balance *balance, int32_t rank,
@@ -54,8 +87,11 @@ int32_t hdpi_balance_take(struct hdpi_balance *balance, int32_t rank,
     if (!counts(at, first))
         return -1;
     double log = hdpi_ln((double)elapsed_ns / curve_of(balance, rank, items));
-    if (at->last_items > 0 && at->last_items != items)
+    if (at->last_items > 0 && at->last_items != items) {
         hdpi_level_moved(&at->level, at->last_items, items);
+        if (balance->scaled)
+            bend(balance, rank, items, log);
+    }
     at->last_items = items;
     if (at->early_count < EARLY)
         at->early[at->early_count++] = log;
@@ -92,6 +128,26 @@ static double common_log(const struct hdpi_balance *balance)
     return items > 0 ? sum / items : 0;
 }
 
+/* Two samples of one rank say little of its scatter, those of all ranks more:
+ * they weigh against what calibration saw, which counts for two. */
+static void expect_noise(struct hdpi_balance *balance)
+{
+    double sum = 0, weight = 2;
+
+    for (int32_t r = 0; r < balance->count; r++) {
+        const struct hdpi_balance_rank *at = &balance->ranks[r];
+        double apart = at->early[1] - at->early[0];
+        if (at->early_count < EARLY || fabs(apart) > early_apart)
+            continue;
+        sum += apart * apart / 2;
+        weight++;
+    }
+    for (int32_t r = 0; r < balance->count; r++) {
+        struct hdpi_level *level = &balance->ranks[r].level;
+        level->noise = (2 * level->noise + sum) / weight;
+    }
+}
+
 /* Only the ratios of a calibration are compared with the caller's steps, whose
  * items may be anything: all levels begin at the factor in common. */
 static int32_t put_in_scale(struct hdpi_balance *balance)
@@ -100,9 +156,10 @@ static int32_t put_in_scale(struct hdpi_balance *balance)
     int32_t changed = -1;
 
     balance->scaled = balance->look = 1;
+    expect_noise(balance);
     for (int32_t r = 0; r < balance->count; r++) {
         struct hdpi_balance_rank *at = &balance->ranks[r];
-        hdpi_level_shift(&at->level, common);
+        hdpi_level_shift(&at->level, common, ratio_error);
         for (int32_t i = 0; i < at->early_count; i++)
             if (hdpi_level_sample(&at->level, at->early[i]) ==
                     HDPI_SAMPLE_CHANGED &&
@@ -170,8 +227,12 @@ static void judge_curves(struct hdpi_balance *balance)
     if (seen < 2 && seen < balance->count)
         return;
     balance->confirmed = 1;
-    if (furthest > hdpi_ln(unlike))
+    if (furthest > hdpi_ln(unlike)) {
         flatten_all(balance);
+        return;
+    }
+    for (int32_t r = 0; r < balance->count; r++)
+        hdpi_level_trust(&balance->ranks[r].level);
 }
 
 int32_t hdpi_balance_relate(struct hdpi_balance *balance)

@@ -8,6 +8,10 @@
 static const double least_gain = 0.01; /* of the dead band */
 static const double errors = 5;        /* standard ones of the gain */
 
+/* A step later, of what a move is taken to cost: it may have been a hiccup, and
+ * moves that are rare may cost what they will. */
+static const double remembered = 1 - 1.0 / 128;
+
 /* ---- the plan at hand ---------------------------------------------------- */
 
 struct now {
@@ -46,6 +50,7 @@ static void price(struct now *out, const struct hdpi_balance *balance)
     out->step_ns = latest + balance->ring_ns;
 }
 
+/* The errors themselves are little known in the first steps. */
 static double band_for(const struct hdpi_balance *balance, double variance)
 {
     double trust = 1 + 4 / (double)balance->step;
@@ -55,8 +60,7 @@ static double band_for(const struct hdpi_balance *balance, double variance)
 }
 
 /* What the gain's own error makes of it. To first order a better plan brings
- * every rank to the mean of their times, weighted by share. The errors
- * themselves are little known in the first steps. */
+ * every rank to the mean of their times, weighted by share. */
 static double band_of(const struct hdpi_balance *balance, int32_t last)
 {
     const hdp_plan *plan = balance->plan;
@@ -150,6 +154,7 @@ void hdpi_balance_price_move(struct hdpi_balance *balance, const int64_t *items,
 {
     double extra = 0;
 
+    balance->move_ns *= remembered;
     if (!balance->moved || !balance->plan)
         return;
     for (int32_t r = 0; r < balance->count; r++) {

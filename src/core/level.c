@@ -9,12 +9,17 @@ static const double least_gain = 0.1;
 /* A steady work's scatter, before any is seen. */
 static const double least_spread = 0.02;
 
-/* Noise never becomes 0, or nothing would ever be normal again. */
-static const double least_noise = 1e-8;
+/* Noise never becomes less: below, the dead band of 1 % is the wider one, and
+ * a work that is steady to the last bit would take its first noise for news. */
+static const double least_noise = 0.01 * 0.01;
 
 /* Five standard errors are a promise only where the error is known well: of
  * the noise, what some 200 samples say. */
 static const double noise_gain = 0.01;
+
+/* When noise begins it must not take as long: twice as much in the latest ten
+ * samples is believed. One of them counts for 10 % at most. */
+static const double burst_gain = 0.1, burst_most = 0.1 * 0.1;
 
 /* Outliers: standard deviations, and what is forgiven beyond them. */
 static const double far_off = 5, forgiven = 0.02;
@@ -27,7 +32,7 @@ static const double alike = 0.25;
 static const double memory = 1.0 / 64;
 
 /* A curve measured on other work bends by a few tenths of a power at most. */
-static const double first_doubt = 0.25, least_doubt = 0.02;
+static const double first_doubt = 0.25, doubt_of_own = 0.1, least_doubt = 0.02;
 
 static double larger(double a, double b)
 {
@@ -51,10 +56,29 @@ void hdpi_level_moved(struct hdpi_level *level, int64_t before, int64_t after)
     level->variance += level->doubt * by * by;
 }
 
-void hdpi_level_shift(struct hdpi_level *level, double log)
+void hdpi_level_trust(struct hdpi_level *level)
+{
+    if (level->doubt > doubt_of_own * doubt_of_own)
+        level->doubt = doubt_of_own * doubt_of_own;
+}
+
+void hdpi_level_shift(struct hdpi_level *level, double log, double error)
 {
     level->log += log;
+    level->variance += error * error;
     level->held += log;
+}
+
+/* What one sample's noise explains of a squared residual. */
+static void learn_noise(struct hdpi_level *level, double square)
+{
+    double part = larger(noise_gain, 1.0 / (level->count + 5));
+    double most = 9 * level->noise;
+
+    level->noise += part * ((square < most ? square : most) - level->noise);
+    level->burst += burst_gain * ((square < burst_most ? square : burst_most) -
+                                  level->burst);
+    level->noise = larger(level->noise, larger(level->burst / 2, least_noise));
 }
 
 /* The square of a residual that was expected to have `variance`. What a move
@@ -62,19 +86,16 @@ void hdpi_level_shift(struct hdpi_level *level, double log)
 static void learn_scatter(struct hdpi_level *level, double square,
                           double variance)
 {
-    double part = larger(noise_gain, 1.0 / (level->count + 5));
-    double clipped = square < 9 * variance ? square : 9 * variance;
     double moved = level->doubt * level->way;
-    double noise = level->noise;
 
-    level->noise += part * (clipped * noise / variance - noise);
-    level->noise = larger(level->noise, least_noise);
     if (moved > 0) {
+        double clipped = square < 9 * variance ? square : 9 * variance;
         double seen = (clipped - (variance - moved)) / level->way;
         level->doubt += 0.3 * moved / variance * (seen - level->doubt);
         level->doubt = larger(level->doubt, least_doubt * least_doubt);
     }
     level->way = 0;
+    learn_noise(level, square * level->noise / variance);
 }
 
 /* Outliers in a row that are no chance: as the part of hiccups to that power
@@ -91,6 +112,9 @@ static int32_t hold(struct hdpi_level *level, double log)
 
     if (!same_side || fabs(log - level->held) > larger(apart, alike))
         level->holding = 0;
+    else
+        learn_noise(level, (log - level->held) * (log - level->held) *
+                               level->holding / (level->holding + 1));
     level->held += (log - level->held) / (level->holding + 1);
     level->holding++;
     if (level->holding < enough(level))
@@ -103,12 +127,19 @@ static int32_t hold(struct hdpi_level *level, double log)
     return HDPI_SAMPLE_CHANGED;
 }
 
+int hdpi_level_is_outlier(const struct hdpi_level *level, double log)
+{
+    double sigma = sqrt(level->noise + level->variance);
+
+    return fabs(log - level->log) > far_off * sigma + forgiven;
+}
+
 int32_t hdpi_level_sample(struct hdpi_level *level, double log)
 {
     double off = log - level->log;
     double variance = level->noise + level->variance;
 
-    if (fabs(off) > far_off * sqrt(variance) + forgiven)
+    if (hdpi_level_is_outlier(level, log))
         return hold(level, log);
     double gain = larger(least_gain, level->variance / variance);
     level->alarms += memory * ((level->holding > 0) - level->alarms);

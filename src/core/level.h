@@ -19,6 +19,7 @@ struct hdpi_level {
     double log;      /* ln of the factor on the curve; 0: as the curve says */
     double variance; /* of log */
     double noise;    /* variance of one sample, learned */
+    double burst;    /* the same of the latest ten samples alone */
     double doubt;    /* how wrong the curve is, squared: of ln(after / before),
                       * the part that a move is off by; learned */
     double way;      /* ln(after / before)^2 since the last sample */
@@ -35,18 +36,24 @@ struct hdpi_level {
  */
 void hdpi_level_start(struct hdpi_level *level, double spread);
 
-/** Takes a sample in, ln(time / curve): finite. HDPI_SAMPLE_*. An outlier is
- *  further off than 5 standard deviations + 2 %. */
+/** Takes a sample in, ln(time / curve): finite. HDPI_SAMPLE_*. */
 int32_t hdpi_level_sample(struct hdpi_level *level, double log);
+
+/** 1 when that sample would be further off than 5 standard deviations + 2 %. */
+int hdpi_level_is_outlier(const struct hdpi_level *level, double log);
 
 /** The share went from `before` to `after` items (both above 0): as far as the
  *  curve may be wrong between them, the level is less certain. At first that is
  *  a quarter of the way; curves that prove right come to be trusted. */
 void hdpi_level_moved(struct hdpi_level *level, int64_t before, int64_t after);
 
-/** Moves it without losing certainty: all ranks turned out to take longer by
- *  one factor, since the caller's items are not the calibration's. */
-void hdpi_level_shift(struct hdpi_level *level, double log);
+/** The curve turned out to be of this work: less doubt in it. */
+void hdpi_level_trust(struct hdpi_level *level);
+
+/** Moves it: all ranks turned out to take longer by about one factor, since the
+ *  caller's items are not the calibration's. `error` is how far one may differ
+ *  from another in that. */
+void hdpi_level_shift(struct hdpi_level *level, double log, double error);
 
 /** exp(log): what the curve is to be multiplied by. */
 double hdpi_level_factor(const struct hdpi_level *level);

@@ -44,12 +44,9 @@ static inline double sim_normal(void)
 /* ---- the machine --------------------------------------------------------- */
 
 struct sim_rank {
-    double fixed_ns, item_ns; /* the truth, a line */
-    /* or a table: time of (i + 1) * table_items */
-    const double *table_ns;
-    int32_t table_count;
-    int64_t table_items;
-    double slow; /* now's factor */
+    double fixed_ns, item_ns;   /* the truth, a line */
+    const hdp_profile *profile; /* or this one's rank of the same number */
+    double slow;                /* now's factor */
     int64_t shapes[SIM_SHAPES];
     int32_t shape_count;
 };
@@ -59,8 +56,9 @@ struct sim {
     int32_t count;
     int64_t cap[SIM_RANKS]; /* of the truth's best; -1: none */
     double noise;           /* relative, of each time */
-    double spike;           /* the part of times that are hiccups */
-    double spike_by;        /* their factor */
+    double spike;           /* the part of steps that have one */
+    double spike_by;        /* its factor, on one rank */
+    int32_t spiked;         /* of this step; -1: none */
     double new_shape_ns;    /* what a size costs the first time */
     int32_t late;           /* steps after which a report is seen */
     /* what the balancer has not seen yet */
@@ -81,32 +79,15 @@ struct sim {
 
 /* ---- truth --------------------------------------------------------------- */
 
-/* Between a table's sizes straight, beyond it by its last slope, and never more
- * than a larger size takes: padding up is allowed. */
-static inline double sim_raw(const struct sim_rank *rank, double items)
-{
-    if (!rank->table_ns)
-        return rank->fixed_ns + rank->item_ns * items;
-    double at = items / (double)rank->table_items - 1;
-    if (at <= 0)
-        return rank->table_ns[0];
-    int32_t i = (int32_t)at;
-    if (i > rank->table_count - 2)
-        i = rank->table_count - 2;
-    return rank->table_ns[i] +
-           (at - i) * (rank->table_ns[i + 1] - rank->table_ns[i]);
-}
-
 static inline double sim_time(const struct sim *sim, int32_t r, int64_t items)
 {
     const struct sim_rank *rank = &sim->ranks[r];
+    double ns = rank->fixed_ns + rank->item_ns * (double)items;
 
     if (items == 0)
         return 0;
-    double ns = sim_raw(rank, (double)items);
-    for (int32_t i = 0; rank->table_ns && i < rank->table_count; i++)
-        if ((i + 1) * rank->table_items > items && rank->table_ns[i] < ns)
-            ns = rank->table_ns[i];
+    if (rank->profile)
+        expect_ok(hdp_profile_time(&ns, rank->profile, r, items));
     return ns * rank->slow;
 }
 
@@ -157,7 +138,18 @@ static inline void sim_line(struct sim *sim, double fixed_ns, double item_ns)
     sim->cap[sim->count++] = -1;
 }
 
-/* The profile that tells the truth of lines, each time by `scale`. */
+static inline void sim_curves(struct sim *sim, const hdp_profile *profile)
+{
+    hdp_profile_info info = { .size = sizeof info };
+
+    expect_ok(hdp_profile_get(&info, profile));
+    for (int32_t r = 0; r < info.member_count; r++) {
+        sim_line(sim, 0, 0);
+        sim->ranks[r].profile = profile;
+    }
+}
+
+/* The profile that tells the truth of lines. */
 static inline hdp_profile *sim_profile(const struct sim *sim)
 {
     hdp_model models[SIM_RANKS];
@@ -201,7 +193,7 @@ static inline double sim_seen(struct sim *sim, int32_t r, int64_t items)
     double ns = sim_time(sim, r, items);
 
     ns *= 1 + sim->noise * sim_normal();
-    if (sim->spike > 0 && sim_real(0, 1) < sim->spike)
+    if (r == sim->spiked)
         ns *= sim->spike_by;
     if (sim_is_new(&sim->ranks[r], items))
         ns += sim->new_shape_ns;
@@ -231,6 +223,9 @@ static inline void sim_step(struct sim *sim, hdp_balancer *balancer,
     expect_ok(hdp_balancer_plan(&plan, balancer, total));
     expect_ok(hdp_plan_get(&info, plan));
     sim->truth_ns = sim->took_ns = 0;
+    sim->spiked = -1;
+    if (sim->spike > 0 && sim_real(0, 1) < sim->spike)
+        sim->spiked = (int32_t)sim_draw(0, sim->count - 1);
     for (int32_t r = 0; r < sim->count; r++) {
         int64_t items = sim->share[r] = sim->items[at][r] = info.items[r];
         double ns = sim_time(sim, r, items);
