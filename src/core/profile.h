@@ -24,31 +24,33 @@ enum {
  * more rows is always allowed, and real curves dip). Without points,
  * fixed_ns + item_ns * n. Strict double arithmetic, so all compilers agree. */
 struct hdpi_rank_profile {
+    /* What a split reads of each of a million ranks comes first. */
     double fixed_ns, item_ns;
+    int64_t point_count;
+    int32_t lacks_dtype;   /* 1: cannot compute in the profile's dtype */
+    int32_t memory_domain; /* ranks with the same number share; 0: its own */
+    double in_bytes_per_second, out_bytes_per_second; /* 0: not a limit */
+    double reduce_bytes_per_second;
+    int64_t memory_bytes; /* free for the work; 0: not known, no cap */
+
     int64_t *point_items; /* strictly increasing, > 0 */
     double *point_ns;     /* as measured or given; monotone_ns is used */
     double *monotone_ns;  /* non-decreasing */
     double *slope_ns;     /* an item after each point, as given; derived */
     int32_t *point_from;  /* HDPI_FROM_*, one a point */
-    int64_t point_count;
-    double in_bytes_per_second, out_bytes_per_second; /* 0: not a limit */
-    double reduce_bytes_per_second;
     double copy_bytes_per_second; /* within its memory; 0: not known */
     double launch_ns;             /* of an empty call; 0: not known */
-    int64_t memory_bytes;         /* free for the work; 0: not known, no cap */
-    int32_t memory_domain; /* ranks with the same number share; 0: its own */
-    int32_t lacks_dtype;   /* 1: cannot compute in the profile's dtype */
-    int32_t simulated;     /* 1: the figures are a model's, not a clock's */
-    int32_t provenance;    /* HDPI_FROM_*; of points set from now on too */
-    int32_t weight;        /* steps that the curve counts for (core/learn.h) */
-    int32_t reliable;      /* 0: samples too far apart, or measuring failed */
-    double doubted;        /* a step took so many times the curve, which nobody
+    int32_t simulated;    /* 1: the figures are a model's, not a clock's */
+    int32_t provenance;   /* HDPI_FROM_*; of points set from now on too */
+    int32_t weight;       /* steps that the curve counts for (core/learn.h) */
+    int32_t reliable;     /* 0: samples too far apart, or measuring failed */
+    double doubted;       /* a step took so many times the curve, which nobody
                               believes yet; 0: none did */
-    int32_t duty_percent;  /* declared slowdown; 100: none */
-    double rate;           /* items a second; see compare_rates */
-    double rate_flops;     /* GEMM probe; 0: not known */
-    double spread;         /* relative MAD of the samples */
-    double *samples_ns;    /* raw, at the largest size; may be NULL */
+    int32_t duty_percent; /* declared slowdown; 100: none */
+    double rate;          /* items a second; see compare_rates */
+    double rate_flops;    /* GEMM probe; 0: not known */
+    double spread;        /* relative MAD of the samples */
+    double *samples_ns;   /* raw, at the largest size; may be NULL */
     int32_t sample_count;
     char key[HDPI_KEY_MAX]; /* identity; empty: none */
 };
