@@ -289,7 +289,7 @@ int drift_check(struct bench *bench, const hdp_profile *then,
     drift.then = json;
     drift.now = json_object_get(bench->document.root, "profile");
     drift.items = common_items(json, bench->members);
-    drift.moves = calloc((size_t)bench->members, sizeof *drift.moves);
+    drift.moves = calloc((size_t)(uint32_t)bench->members, sizeof *drift.moves);
     code =
         drift.moves ? take_times(&drift, then, now) : library_no_memory(bench);
     if (!code)
