@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "chart.h"
+#include "plot_bars.h"
 #include "plot_parts.h"
 
-enum { BARS_LEFT = 216, BARS_WIDTH = 400, GROUPS_MAX = 32, CURVES_HIGH = 260 };
+enum { GROUPS_MAX = 32, CURVES_HIGH = 260 };
 
 /* The members of one probe and type. */
 struct group {
@@ -15,7 +16,6 @@ struct group {
     json_t *member[PLOT_MEMBERS_MAX];
     int members;
     int in_flops; /* all rates are known as operations */
-    double most;
 };
 
 static const char *word(json_t *member, const char *key)
@@ -102,56 +102,25 @@ static void describe(const struct group *group, json_t *member, char *out)
             snprintf(out + used, PLOT_TEXT - (size_t)used, " \xc2\xb1 %s %%",
                      svg_decimals(number, 100 * spread, 1));
     if (plot_number(json_object_get(member, "ratio"), &ratio) && ratio <= 1)
-        snprintf(out + used, PLOT_TEXT - (size_t)used, ", ratio %s",
-                 svg_decimals(number, ratio, 3));
+        used += snprintf(out + used, PLOT_TEXT - (size_t)used, ", ratio %s",
+                         svg_decimals(number, ratio, 3));
+    if (json_is_false(json_object_get(member, "reliable")))
+        snprintf(out + used, PLOT_TEXT - (size_t)used, ", unreliable");
 }
 
-/* Left of a bar. */
-static void draw_name(struct plot *plot, int member, double base, int low)
+static double draw_rates(struct plot *plot, const struct group *group, double y)
 {
-    char name[PLOT_TEXT], remark[PLOT_TEXT], text[PLOT_TEXT];
+    struct plot_bar *bars = calloc((size_t)group->members, sizeof *bars);
 
-    plot_member_name(plot, (size_t)member, name);
-    plot_member_remark(plot, (size_t)member, remark);
-    if (low) {
-        svg_text(&plot->svg, BARS_LEFT - 12, base,
-                 "class=\"small\" text-anchor=\"end\"",
-                 svg_fit(text, sizeof text, name, 10, 168));
-        return;
-    }
-    svg_text(&plot->svg, BARS_LEFT - 12, base - (remark[0] ? 7 : 0),
-             "class=\"name\" text-anchor=\"end\"",
-             svg_fit(text, sizeof text, name, 15, 186));
-    svg_text(&plot->svg, BARS_LEFT - 12, base + 9,
-             "class=\"remark\" text-anchor=\"end\"",
-             svg_fit(text, sizeof text, remark, 12, 186));
-}
-
-static double draw_bars(struct plot *plot, const struct group *group, double y)
-{
-    struct svg *svg = &plot->svg;
-    int low = group->members > 16;
-    double high = low ? 12 : 28, each = low ? 15 : 42;
-    char text[PLOT_TEXT], attributes[64];
-
-    for (int m = 0; m < group->members; ++m, y += each) {
+    for (int m = 0; bars && m < group->members; ++m) {
         json_t *member = group->member[m];
-        double rate = rate_of(group, member);
-        double wide = group->most > 0 ? BARS_WIDTH * rate / group->most : 0;
-        double base = y + high / 2 + (low ? 3.5 : 5);
-        draw_name(plot, m, base, low);
-        snprintf(attributes, sizeof attributes, "fill=\"%s\"", svg_colour(m));
-        svg_rectangle(svg, BARS_LEFT, y, fmax(wide, rate > 0 ? 1.5 : 0), high,
-                      attributes);
-        if (json_is_true(json_object_get(member, "simulated")))
-            svg_rectangle(svg, BARS_LEFT, y, wide, high,
-                          "fill=\"url(#lines)\"");
-        describe(group, member, text);
-        svg_text(svg, BARS_LEFT + wide + 8, base,
-                 low ? "class=\"small\"" : "class=\"bar\"", text);
+        bars[m].value = rate_of(group, member);
+        bars[m].simulated = json_is_true(json_object_get(member, "simulated"));
+        describe(group, member, bars[m].text);
     }
-    svg_line(svg, BARS_LEFT, y - group->members * each - 4, BARS_LEFT,
-             y - each + high + 4, "stroke=\"#000000\"");
+    if (bars)
+        y = plot_bars(plot, bars, group->members, y);
+    free(bars);
     return y;
 }
 
@@ -256,31 +225,76 @@ static double draw_curves(struct plot *plot, const struct group *group,
                         chart.top + chart.height + 62);
 }
 
+/* ---- what the other probes found ------------------------------------------ */
+
+static void say_bytes(char *out, double value)
+{
+    scale_say(out, value, "B/s");
+}
+
+static void say_time(char *out, double value)
+{
+    scale_say_time(out, value);
+}
+
+static const struct figure {
+    const char *key, *name, *about;
+    void (*say)(char *out, double value);
+} figures[] = {
+    { "copy_bytes_per_second", "copy", "inside the device", say_bytes },
+    { "in_bytes_per_second", "link in", "from the host to it", say_bytes },
+    { "out_bytes_per_second", "link out", "back to the host", say_bytes },
+    { "launch_ns", "launch", "of a call that does nothing; less is better",
+      say_time },
+};
+
+/* One block of bars, where any member has the figure. */
+static int draw_figure(struct plot *plot, const struct group *group,
+                       const struct figure *what, double *y)
+{
+    struct plot_bar *bars = calloc((size_t)group->members, sizeof *bars);
+    int known = 0;
+
+    if (!bars)
+        return failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
+                           "out of memory");
+    for (int m = 0; m < group->members; ++m) {
+        json_t *member = group->member[m];
+        bars[m].value = figure(member, what->key);
+        bars[m].simulated = json_is_true(json_object_get(member, "simulated"));
+        known += bars[m].value > 0;
+        if (bars[m].value > 0)
+            what->say(bars[m].text, bars[m].value);
+        else
+            snprintf(bars[m].text, PLOT_TEXT, "not known");
+    }
+    if (known) {
+        plot_heading(plot, what->name, what->about, *y);
+        *y = plot_bars(plot, bars, group->members, *y + 38) + 12;
+    }
+    free(bars);
+    return EXIT_OK;
+}
+
 /* ---- the picture --------------------------------------------------------- */
 
 static int draw_group(struct plot *plot, struct group *group, double *y)
 {
     struct curves *curves = calloc(1, sizeof *curves);
-    struct svg *svg = &plot->svg;
+    char head[64], about[32];
     int code = curves ? gather(plot, group, curves)
                       : failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
                                     "out of memory");
 
-    for (int m = 0; m < group->members; ++m)
-        group->most = fmax(group->most, rate_of(group, group->member[m]));
     if (!code) {
-        svg_put(svg, "<text x=\"%d\" y=\"%f\" class=\"rule\">", SVG_MARGIN,
-                *y + 22);
-        svg_escape(svg, group->probe);
-        svg_put(svg, ", ");
-        svg_escape(svg, group->dtype);
-        if (strcmp(group->dtype, group->compute) != 0) {
-            svg_put(svg, "<tspan class=\"about\" dx=\"10\">gathered in ");
-            svg_escape(svg, group->compute);
-            svg_put(svg, "</tspan>");
-        }
-        svg_put(svg, "</text>\n");
-        *y = draw_bars(plot, group, *y + 38);
+        /* of all probes, the rate is that of products */
+        snprintf(head, sizeof head, "%.40s, %.16s",
+                 strcmp(group->probe, "all") ? group->probe : "gemm",
+                 group->dtype);
+        snprintf(about, sizeof about, "gathered in %.16s", group->compute);
+        plot_heading(plot, head,
+                     strcmp(group->dtype, group->compute) ? about : "", *y);
+        *y = draw_rates(plot, group, *y + 38);
         if (curves->longest > 1)
             *y = draw_curves(plot, group, curves, *y);
         *y += 12;
@@ -318,6 +332,8 @@ static int draw(struct plot *plot, struct group *groups, int count)
                  notes.badge[0] ? notes.badge : NULL);
     for (int g = 0; !code && g < count; ++g)
         code = draw_group(plot, &groups[g], &y);
+    for (size_t f = 0; !code && f < sizeof figures / sizeof *figures; ++f)
+        code = draw_figure(plot, &groups[0], &figures[f], &y);
     y = plot_draw_notes(plot, &notes, y + 20);
     if (!code)
         return plot_finish(plot, y + 4, title);

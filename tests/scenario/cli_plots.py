@@ -155,6 +155,18 @@ with tempfile.TemporaryDirectory() as folder:
            "bars of the rates in TFLOP/s")
     expect(len(list(root.iter(SVG + "polyline"))), 3,
            "curves: none where each has one point")
+    value = saved("rates")
+    for member, copy, launch in zip(value["profile"]["members"],
+                                    (420e9, 226e9, 0), (4200, 4000, 6500)):
+        member.update(probe="all", copy_bytes_per_second=copy,
+                      launch_ns=launch, reliable=copy != 226e9)
+    told = words(picture(value, "all probes"))
+    for word in ("gemm, f32", "copy inside the device", "420 GB/s", "not known",
+                 "4.2 \xb5s", "6.5 \xb5s",
+                 "33.0 TFLOP/s \xb1 2.0 %, ratio 0.482, unreliable"):
+        expect_true(word in told, f"all probes: no '{word}' in {told}")
+    expect_true(not any(word.startswith("link") for word in told),
+                "links that nobody has measured")
     told = words(picture(saved("scaling"), "scaling"))
     expect_true("More devices: 303 ms becomes 234 ms with 2" in told, f"{told}")
     expect_true("what if: 204 ms" in told, f"the answer's point: {told}")
