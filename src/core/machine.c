@@ -182,7 +182,8 @@ int hdpi_machine_is_valid(const struct hdpi_machine *machine)
 
 static int is_product(int32_t probe)
 {
-    return probe == HDP_PROBE_GEMM || probe == HDP_PROBE_WORK;
+    return probe == HDP_PROBE_GEMM || probe == HDP_PROBE_WORK ||
+           probe == HDP_PROBE_ALL;
 }
 
 /* How well a profile answers for a probe and dtype; 0: not at all. A profile

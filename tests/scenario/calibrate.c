@@ -198,6 +198,41 @@ static void a_function_is_measured_at_sizes_chosen(void **state)
     scene_close(&scene);
 }
 
+/* 8 to 16 of them, in equal steps, as soon as there are so many below the
+ * largest; a call of few items has fewer. */
+static void the_sizes_chosen_are_geometric(void **state)
+{
+    /* an item's time, its sizes: the largest takes 0.75 ms and twice the first */
+    static const struct {
+        const char *spec;
+        int sizes;
+    } cases[] = { { "sim:0/item=10us", 8 },           { "sim:0/item=1us", 8 },
+                  { "sim:0/fixed=1ms/item=10us", 8 }, { "sim:0/item=100us", 8 },
+                  { "sim:0/item=200us", 4 },          { "sim:0/item=2ms", 2 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct seen seen = { 0 };
+        struct scene scene;
+        struct job job;
+        hdp_profile *profile;
+        scene_open(&scene, cases[i].spec, NULL, 0, NULL);
+        make_job(&job, look, &seen);
+        expect_ok(hdp_calibrate(&profile, scene.group, &job.options));
+        char *text = json_of(profile);
+        const char *at = strstr(text, "\"points\":[");
+        const char *end = strstr(text, "]]");
+        int sizes = 0;
+        assert_non_null(at);
+        for (at += 10; at < end; ++at)
+            sizes += *at == ',' && at[1] == '[';
+        expect_number(cases[i].sizes, sizes + 1, "sizes of %s", cases[i].spec);
+        free(text);
+        hdp_profile_destroy(profile);
+        scene_close(&scene);
+    }
+}
+
 static void a_function_is_measured_at_sizes_given(void **state)
 {
     static const int64_t given[] = { 64, 8, 500, 8 }; /* in any order */
@@ -451,6 +486,7 @@ int main(void)
         cmocka_unit_test(products_follow_the_model),
         cmocka_unit_test(equal_runs_give_equal_profiles),
         cmocka_unit_test(a_function_is_measured_at_sizes_chosen),
+        cmocka_unit_test(the_sizes_chosen_are_geometric),
         cmocka_unit_test(a_function_is_measured_at_sizes_given),
         cmocka_unit_test(the_calling_thread_can_do_it_all),
         cmocka_unit_test(noise_is_averaged_away),

@@ -341,6 +341,12 @@ static void test_copy(void **state)
     model.point_count = 2;
     model.key = "GPU-7";
     hdp_profile *profile = made(&model, 1);
+    profile->ranks[0].point_from[1] = HDPI_FROM_STEPS;
+    profile->ranks[0].weight = 7;
+    profile->ranks[0].doubted = 3.5;
+    profile->ranks[0].reliable = 0;
+    profile->ranks[0].launch_ns = 9400;
+    profile->ranks[0].copy_bytes_per_second = 3e12;
     assert_int_equal(hdpi_profile_new(&copy, 2), HDP_OK);
     assert_int_equal(hdpi_profile_copy_rank(copy, 1, &profile->ranks[0]),
                      HDP_OK);
@@ -348,6 +354,15 @@ static void test_copy(void **state)
     assert_true(hdpi_profile_time(&copy->ranks[1], 8) == 60);
     assert_string_equal(copy->ranks[1].key, "GPU-7");
     assert_true(copy->ranks[1].rate == 8 / 60. * 1e9);
+    assert_int_equal(copy->ranks[1].point_from[0], HDPI_FROM_MODEL);
+    assert_int_equal(copy->ranks[1].point_from[1], HDPI_FROM_STEPS);
+    assert_int_equal(copy->ranks[1].weight, 7);
+    assert_true(copy->ranks[1].doubted == 3.5);
+    assert_true(copy->ranks[1].launch_ns == 9400);
+    assert_true(copy->ranks[1].copy_bytes_per_second == 3e12);
+    assert_false(hdpi_profile_is_reliable(copy));
+    copy->ranks[1].reliable = 1;
+    assert_true(hdpi_profile_is_reliable(copy));
     assert_false(hdpi_profile_is_valid(copy)); /* rank 0 has no curve */
     copy->ranks[0].item_ns = 1;
     assert_true(hdpi_profile_is_valid(copy));
