@@ -176,7 +176,7 @@ struct life {
     hdp_plan *plan, *manual, *copy;
     hdp_report *report, *own;
     hdp_balancer *balancer;
-    hdp_executor *executor;
+    hdp_executor *executor, *again; /* again: with on_memory */
     struct job job;
     char text[1 << 14];
     int64_t refusals; /* calls that said so */
@@ -263,6 +263,15 @@ static void lead(struct life *life)
     TRY(hdp_executor_run(NULL, life->executor, ROWS, &life->job.work));
     if (job_wrong(&life->job))
         (void)snprintf(life->wrong, sizeof life->wrong, "%s", life->job.text);
+    TRY(hdp_executor_observe(life->executor, shares, shares));
+    TRY(hdp_executor_profile(&life->measured, life->executor));
+    options.on_memory = 1;
+    TRY(hdp_executor_create_on(&life->again, life->group, &options));
+    TRY(hdp_group_trim(life->group));
+    job_reset(&life->job);
+    TRY(hdp_executor_run(NULL, life->again, ROWS, &life->job.work));
+    if (job_wrong(&life->job))
+        (void)snprintf(life->wrong, sizeof life->wrong, "%s", life->job.text);
 }
 
 static void end(struct life *life)
@@ -271,6 +280,7 @@ static void end(struct life *life)
     hdp_topology_destroy(life->topology);
     hdp_topology_destroy(life->same);
     hdp_executor_destroy(life->executor);
+    hdp_executor_destroy(life->again);
     hdp_balancer_destroy(life->balancer);
     hdp_group_destroy(life->group);
     hdp_profile_destroy(life->profile);
