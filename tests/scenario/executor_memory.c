@@ -183,6 +183,54 @@ static void injected_failures_of_alloc(void **state)
         }
 }
 
+/* ---- the caller's allocator ------------------------------------------------------ */
+
+enum { LENT_BYTES = 600 }; /* of member 0: 25 rows of an array */
+
+static void *lend(int32_t member, size_t bytes, void *stream, void *user)
+{
+    _Atomic int32_t *lent = user;
+    void *memory = NULL;
+
+    (void)stream;
+    if (member != 0 || bytes <= LENT_BYTES)
+        memory = malloc(bytes);
+    if (memory)
+        atomic_fetch_add(lent, 1);
+    return memory;
+}
+
+static void take_back(int32_t member, void *memory, void *stream, void *user)
+{
+    _Atomic int32_t *lent = user;
+
+    (void)member;
+    (void)stream;
+    atomic_fetch_sub(lent, 1);
+    free(memory);
+}
+
+/* What it refuses is a member out of memory like any other. */
+static void the_allocator_says_no(void **state)
+{
+    _Atomic int32_t lent = 0;
+    hdp_group_options group = { .size = sizeof group };
+    hdp_executor_options options = { .size = sizeof options };
+    struct desk desk;
+
+    (void)state;
+    group.alloc = lend;
+    group.free = take_back;
+    group.alloc_user = &lent;
+    options.group = &group;
+    desk_open(&desk, "sim:0/item=10us+sim:1/item=30us", HDP_THREADS_MEMBER,
+              &options);
+    expect_number(20, run(&desk, TOTAL, "a stingy allocator"), "share");
+    expect_number(3, desk.warnings, "lowered caps"); /* 45 34 26 20 */
+    desk_close(&desk);
+    expect_number(0, atomic_load(&lent), "blocks not given back");
+}
+
 /* ---- the caller's own memory ---------------------------------------------------- */
 
 static struct desk *hungry;
@@ -349,6 +397,7 @@ int main(void)
         cmocka_unit_test(three_quarters_else),
         cmocka_unit_test(in_whole_quanta),
         cmocka_unit_test(injected_failures_of_alloc),
+        cmocka_unit_test(the_allocator_says_no),
         cmocka_unit_test(functions_out_of_memory),
         cmocka_unit_test(the_bytes_that_a_function_wanted),
         cmocka_unit_test(minimums_hold),
