@@ -193,6 +193,7 @@ static hdp_status open_first(struct hdpi_lease_folder *folder,
                              const struct hdpi_lease_wish *wish)
 {
     const char *chosen = wish->option ? wish->option : wish->variable;
+    struct stat there;
 
     folder->scope = HDP_LEASE_CHOSEN;
     if (chosen)
@@ -203,7 +204,7 @@ static hdp_status open_first(struct hdpi_lease_folder *folder,
     folder->scope = HDP_LEASE_SYSTEM;
     /* One that is there and cannot be used is a fault to be told: others may
      * well be using it. */
-    if (access(wish->system, F_OK) == 0 || errno != ENOENT)
+    if (lstat(wish->system, &there) == 0 || errno != ENOENT)
         return open_folder(folder, wish->system);
     folder->scope = HDP_LEASE_USER;
     return open_own(folder, wish->own);

@@ -77,6 +77,9 @@ expect(lease("-q", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES",
 expect(lease("--gpus", "2", "-q", "--mask", "GPU-d,GPU-b", "--", "sh", "-c",
              "echo $CUDA_VISIBLE_DEVICES").stdout, "GPU-d,GPU-b\n",
        "within a mask")
+expect(run("lease", "--gpus", "1", "-q", "--", "sh", "-c",
+           "echo $CUDA_VISIBLE_DEVICES", env={**ENV, "HDP_DEVICES": FOUR}).stdout,
+       "GPU-a\n", "of HDP_DEVICES")
 pipes = "yes | head -1; echo ${PIPESTATUS[0]}"
 expect(lease("--gpus", "1", "-q", "--", "bash", "-c", pipes).stdout, "y\n141\n",
        "SIGPIPE is the command's again")

@@ -333,21 +333,29 @@ static void no_umask_matters(void **state)
 
 /* ---- nothing to work with ------------------------------------------------ */
 
-/* In a child: the folder is on a tmpfs made read-only. 0: as it should be. */
-static int on_a_read_only_disk(void)
+/* In a child: the folder is on a disk of its own. 0: as it should be. */
+static int on_a_disk(unsigned long flags, const char *options, int want)
 {
     hdp_lease *lease = NULL;
 
-    if (mount("hdp", room.path, "tmpfs", MS_RDONLY, "") != 0)
+    if (mount("hdp", room.path, "tmpfs", flags, options) != 0)
         return 77;
     hdp_status status = room_claim(&lease, &room, ONE, 0, 0);
     hdp_error error = { .size = sizeof error };
     (void)hdp_error_get(&error);
     (void)umount(room.path);
-    if (status != HDP_ERR_SYSTEM || error.vendor_code != EROFS ||
-        error.severity != HDP_RETRY)
-        return 1;
-    return 0;
+    return status != HDP_ERR_SYSTEM || error.vendor_code != want ||
+           error.severity != HDP_RETRY;
+}
+
+static int on_a_read_only_disk(void)
+{
+    return on_a_disk(MS_RDONLY, "mode=755", EROFS);
+}
+
+static int on_a_full_disk(void)
+{
+    return on_a_disk(0, "mode=755,nr_inodes=1", ENOSPC);
 }
 
 /* None left, then one, which is not enough for folder and file. */
@@ -391,8 +399,10 @@ static void no_disk_and_no_descriptors(void **state)
     hdp_lease *lease = NULL;
 
     (void)state;
-    if (geteuid() == 0)
+    if (geteuid() == 0) {
         in_a_child(on_a_read_only_disk, "a read-only disk");
+        in_a_child(on_a_full_disk, "a full disk");
+    }
     in_a_child(without_descriptors, "no descriptors");
     expect_ok(room_claim(&lease, &room, ONE, 0, 0));
     hdp_lease_destroy(lease);
