@@ -207,8 +207,9 @@ const struct option_row option_rows[] = {
     { C(REDUCE), 0, "dtype", "TYPE", OPTION_CHOICE, AT(dtype), 0, 0, dtypes, 9,
       "f32 (default), tf32, f16, bf16, f64, i32, i64, u8 or i8" },
     { MEASURING, 0, "probe", "PROBE", OPTION_CHOICE, AT(probe), 0, 0, probes, 6,
-      "gemm (default), work (default of run; see --work), copy or launch; "
-      "link and all in a later version" },
+      "gemm (default), work (default of run; see --work), copy, link (host to "
+      "device and back), launch, or all: curves from gemm, figures from the "
+      "others" },
     { MEASURING, 0, "budget", "TIME", OPTION_DURATION, AT(budget_ns), 0, 0,
       NULL, 0, "time for measuring, 300ms by default" },
     { C(DEMO), 0, "budget", "TIME", OPTION_DURATION, AT(budget_ns), 0, 0, NULL,

@@ -227,6 +227,25 @@ static hdp_status assume(hdp_profile *profile, const struct hdpi_sampler *from,
     return HDP_OK;
 }
 
+static void warn(const struct hdpi_sampling *whole,
+                 const struct hdpi_rank_profile *rank,
+                 const struct hdpi_sampler *from)
+{
+    const struct hdpi_log *log = &whole->group->context->log;
+
+    if (from->missed.status != HDP_OK)
+        hdpi_log(log, HDP_LOG_WARN,
+                 "member %d: its %s could not be measured (%s)",
+                 (int)from->member->index,
+                 hdpi_names_text(&hdpi_probe_names, from->missed_kind),
+                 from->missed.text);
+    if (!rank->reliable && from->failure.status == HDP_OK)
+        hdpi_log(log, HDP_LOG_WARN,
+                 "member %d: half of its samples lie further than %d %% from "
+                 "their median: its figures are not reliable",
+                 (int)from->member->index, (int)fmin(100 * rank->spread, 1e6));
+}
+
 static hdp_status assume_all(hdp_profile *profile,
                              const struct hdpi_sampling *whole)
 {
@@ -234,9 +253,12 @@ static hdp_status assume_all(hdp_profile *profile,
 
     hdpi_profile_compare_rates(profile);
     middle = middle_of(profile);
-    for (int32_t m = 0; m < whole->group->member_count; ++m)
-        if (whole->members[m].failure.status != HDP_OK)
-            HDPI_RETURN_IF(assume(profile, &whole->members[m], middle));
+    for (int32_t m = 0; m < whole->group->member_count; ++m) {
+        const struct hdpi_sampler *from = &whole->members[m];
+        warn(whole, &profile->ranks[from->member->rank], from);
+        if (from->failure.status != HDP_OK)
+            HDPI_RETURN_IF(assume(profile, from, middle));
+    }
     return HDP_OK;
 }
 

@@ -292,6 +292,10 @@ static hdp_status as_finding(struct hdpi_sampler *own, hdp_status status,
     if (!harmless || whole->work || atomic_load(&whole->group->lost))
         return status;
     own->failure = *hdpi_error();
+    if (!hdpi_sampler_at_last(own)) {
+        own->missed = own->failure;
+        own->missed_kind = hdpi_sampler_course(own)->kind;
+    }
     *hdpi_error() = *before;
     return HDP_OK;
 }

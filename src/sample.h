@@ -39,10 +39,12 @@ struct hdpi_sampler {
     struct hdpi_sampling *whole;
     struct hdpi_member *member;
     struct hdpi_figure_set found;
-    hdp_error failure;  /* of the last course, with figures to do without it;
-                          status HDP_OK: none */
-    int64_t warmup_ns;  /* not measuring: opening, waiting at gates */
-    double measured_ns; /* of all courses */
+    hdp_error failure;   /* of the course at hand: it goes on without this
+                          member's figures; status HDP_OK: none */
+    hdp_error missed;    /* the latest of a course before the last */
+    int32_t missed_kind; /* HDP_PROBE_* of that */
+    int64_t warmup_ns;   /* not measuring: opening, waiting at gates */
+    double measured_ns;  /* of all courses */
     int32_t virtual_time;
     /* of the course at hand; the last one's stay */
     int32_t course;

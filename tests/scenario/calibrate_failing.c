@@ -239,6 +239,9 @@ static void a_figure_that_fails_is_not_known(void **state)
                "sim:1/fixed=1.5ms/item=50us/link=2GB/fail=copy:1-",
                0);
     profile = calibrated(&scene, HDP_PROBE_ALL);
+    expect_number(1, told.count, "warnings");
+    assert_string_equal(told.last, "member 1: its link could not be measured "
+                                   "(sim:1: injected failure of copy, call 1)");
     expect_shares(profile, 230, 26);
     expect_told(profile, 1, "measured", 1);
     expect_number(8000000000,

@@ -1,6 +1,7 @@
 /* Calibration on real clocks: a member declared half as fast measures half as
  * fast, the budget holds for any number of members, and more members than
  * cores still come to an end. */
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,9 +163,50 @@ static void the_budget_holds(void **state)
         }
 }
 
+static void expect_figure(const json_t *member, const char *key, int known,
+                          double low, double high)
+{
+    double got = json_number_value(json_object_get(member, key));
+
+    if (known ? got < low || got > high : got != 0)
+        fail_msg("%s: expected %g to %g, got %g", key, known ? low : 0,
+                 known ? high : 0, got);
+}
+
+/* Of both members what the probe measures, of a size that memory and calls have
+ * anywhere, and nothing else. */
+static void expect_figures(const hdp_profile *profile, int32_t probe)
+{
+    int all = probe == HDP_PROBE_ALL;
+    size_t needed = 0;
+    char *text;
+    json_t *json;
+
+    (void)hdp_profile_to_json(profile, NULL, 0, &needed);
+    text = malloc(needed);
+    assert_non_null(text);
+    expect_ok(hdp_profile_to_json(profile, text, needed, NULL));
+    json = json_loads(text, 0, NULL);
+    for (size_t m = 0; m < 2; ++m) {
+        const json_t *member =
+            json_array_get(json_object_get(json, "members"), m);
+        int link = all || probe == HDP_PROBE_LINK;
+        expect_figure(member, "in_bytes_per_second", link, 1e7, 1e12);
+        expect_figure(member, "out_bytes_per_second", link, 1e7, 1e12);
+        expect_figure(member, "copy_bytes_per_second",
+                      all || probe == HDP_PROBE_COPY, 1e7, 1e12);
+        expect_figure(member, "launch_ns", all || probe == HDP_PROBE_LAUNCH,
+                      0.1, 1e7);
+    }
+    json_decref(json);
+    free(text);
+}
+
 static void every_probe_runs_in_either_mode(void **state)
 {
     static const int32_t dtypes[] = { HDP_F32, HDP_F64, HDP_F16, HDP_BF16 };
+    static const int32_t probes[] = { HDP_PROBE_COPY, HDP_PROBE_LAUNCH,
+                                      HDP_PROBE_LINK, HDP_PROBE_ALL };
     hdp_group_options modes[2];
     hdp_calibrate_options options;
     hdp_profile_info info;
@@ -184,9 +226,12 @@ static void every_probe_runs_in_either_mode(void **state)
             expect_number(dtypes[d] == HDP_F64 ? HDP_F64 : HDP_F32,
                           info.compute, "compute of dtype %d", dtypes[d]);
         }
-        for (int p = HDP_PROBE_COPY; p <= HDP_PROBE_LAUNCH; ++p) {
-            options.probe = p;
-            hdp_profile_destroy(measured(&scene, &options, &info));
+        for (size_t p = 0; p < sizeof probes / sizeof *probes; ++p) {
+            options.probe = probes[p];
+            hdp_profile *profile = measured(&scene, &options, &info);
+            expect_number(probes[p], info.probe, "probe");
+            expect_figures(profile, probes[p]);
+            hdp_profile_destroy(profile);
         }
         scene_close(&scene);
     }
