@@ -1,6 +1,7 @@
 /* Series of plain sums and products on a reduced argument; frexp and ldexp are
  * exact. */
 #include <math.h>
+#include <stddef.h>
 #include "core/logarithm.h"
 
 static const double ln_2 = 0.69314718055994530942;
@@ -22,13 +23,28 @@ double hdpi_ln(double value)
     return power * ln_2 + 2 * s * sum;
 }
 
+/* Coefficients instead of quotients, even powers beside odd ones: a thousand
+ * levels are taken to their factors after each step. */
 double hdpi_exp(double value)
 {
+    static const double even[] = { 1 / 87178291200., 1 / 479001600.,
+                                   1 / 3628800.,     1 / 40320.,
+                                   1 / 720.,         1 / 24.,
+                                   1 / 2.,           1 };
+    static const double odd[] = { 1 / 6227020800.,
+                                  1 / 39916800.,
+                                  1 / 362880.,
+                                  1 / 5040.,
+                                  1 / 120.,
+                                  1 / 6.,
+                                  1 };
     double x = value < -700 ? -700 : value > 700 ? 700 : value;
-    double power = floor(x / ln_2 + 0.5), sum = 1;
+    double power = floor(x / ln_2 + 0.5), sum = even[0], beside = 0;
 
     x -= power * ln_2;
-    for (int k = 14; k >= 1; k--)
-        sum = 1 + sum * x / k;
-    return ldexp(sum, (int)power);
+    for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
+        sum = sum * (x * x) + even[k + 1];
+        beside = beside * (x * x) + odd[k];
+    }
+    return ldexp(sum + x * beside, (int)power);
 }
