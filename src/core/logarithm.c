@@ -17,9 +17,9 @@ double hdpi_ln(double value)
         m *= 2;
         power--;
     }
-    double s = (m - 1) / (m + 1);
+    double s = (m - 1) / (m + 1), square = s * s;
     for (int k = 21; k >= 1; k -= 2)
-        sum = sum * s * s + 1.0 / k;
+        sum = sum * square + 1.0 / k;
     return power * ln_2 + 2 * s * sum;
 }
 
