@@ -266,7 +266,8 @@ json_t *rows_main(json_t *root)
         { "split", "rank" },      { "run", "result" },
         { "run", "empty" },       { "reduce", "reduce" },
         { "run", "phase" },       { "run", "dynamic" },
-        { "lease", "lease" },     { "demo", "result" },     { "plot", "plot" },
+        { "lease", "lease" },     { "demo", "result" },
+        { "plot", "plot" },
     };
     const char *command = json_string_value(json_object_get(root, "command"));
     json_t *flat = make(root, 1), *rows = json_array(), *row;
