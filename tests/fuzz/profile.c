@@ -1,6 +1,7 @@
 /* Profiles from any text. Beyond the round trip: every curve is a time that
  * never falls, its inverse agrees with it, and a batch can be split by it. */
 #include <math.h>
+#include "core/learn.h"
 #include "core/plan.h"
 #include "fuzz/noun.h"
 
@@ -67,6 +68,31 @@ static void check_split(const hdp_profile *profile, int64_t total)
     hdp_plan_destroy(plan);
 }
 
+/* Steps of any kind leave a profile of curves, and the one given as it was. */
+static void check_learning(const hdp_profile *profile)
+{
+    static const int64_t items[] = { 1, 1000, INT64_C(1) << 40 };
+    static const double times[] = { 1, 1e6, 9e18 };
+    hdp_profile *learned = NULL;
+
+    FUZZ_CHECK(hdpi_profile_new(&learned, profile->info.member_count) == HDP_OK,
+               "no memory");
+    for (int32_t i = 0; i < profile->info.member_count; i++) {
+        const struct hdpi_rank_profile *rank = &profile->ranks[i];
+        FUZZ_CHECK(hdpi_profile_copy_rank(learned, i, rank) == HDP_OK,
+                   "not copied: %s", hdp_last_error());
+        rank_same(rank, &learned->ranks[i]);
+        for (size_t k = 0; !rank->lacks_dtype && k < 9; k++) {
+            FUZZ_CHECK(hdpi_learn(learned, i, items[k % 3], times[k / 3]) ==
+                           HDP_OK,
+                       "not learned: %s", hdp_last_error());
+            check_curve(&learned->ranks[i]);
+        }
+    }
+    FUZZ_CHECK(hdpi_profile_is_valid(learned), "not valid after steps");
+    hdpi_profile_free(learned);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hdp_profile *profile = profile_taken(data, size);
@@ -76,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int32_t i = 0; i < profile->info.member_count; i++)
         if (!profile->ranks[i].lacks_dtype)
             check_curve(&profile->ranks[i]);
+    check_learning(profile);
     check_split(profile, 256);
     check_split(profile, INT64_MAX);
     hdpi_profile_free(profile);
