@@ -1,5 +1,6 @@
 /* The rules of a run, or the plans of a split, on one time axis: equal on top,
  * finish at the bottom. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +142,7 @@ static int draw(struct timeline *self)
     if (!self->predicted && self->steps > 0)
         snprintf(steps, sizeof steps, "; medians of %.0f steps", self->steps);
     snprintf(subtitle, sizeof subtitle, "%s items a step%s; hdp_bench %.16s%s",
-             picture_count(count, (int64_t)self->items),
+             picture_count(count, (int64_t)fmin(self->items, 9e18)),
              self->predicted ? ", as the plan predicts it" : steps,
              command ? command : "?",
              self->predicted ? ", nothing was run" : "");
