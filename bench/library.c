@@ -24,9 +24,23 @@ int library_no_memory(struct bench *bench)
                        "out of memory");
 }
 
+/* By how often -v was given. */
+static int32_t log_level(int verbose)
+{
+    static const int32_t levels[] = { HDP_LOG_WARN, HDP_LOG_INFO,
+                                      HDP_LOG_TRACE };
+    return levels[verbose > 2 ? 2 : verbose];
+}
+
+/* What a cache did is part of the result, so it is kept at any level. */
 static void log_line(int32_t level, const char *line, void *user)
 {
-    notes_log(user, level, line);
+    struct notes *notes = user;
+
+    if (strncmp(line, "cache: ", 7) == 0)
+        notes_cache(notes, line + 7);
+    if (level <= log_level(notes->verbose))
+        notes_log(notes, level, line);
 }
 
 json_t *library_info(int32_t what)
@@ -58,15 +72,14 @@ static void put_tool(struct bench *bench)
 
 int library_open(struct bench *bench)
 {
-    static const int32_t levels[] = { HDP_LOG_WARN, HDP_LOG_INFO,
-                                      HDP_LOG_TRACE };
     hdp_context_options options;
-    int verbose = bench->options.verbose;
 
     hdp_options_init(&options, sizeof options);
     options.log = log_line;
     options.log_user = &bench->notes;
-    options.log_level = levels[verbose > 2 ? 2 : verbose];
+    options.log_level = log_level(bench->options.verbose);
+    if (bench->options.cache && options.log_level < HDP_LOG_INFO)
+        options.log_level = HDP_LOG_INFO;
     options.timeout_ns = bench->options.timeout_ns;
     int code =
         library_try(bench, hdp_context_create(&bench->context, &options));

@@ -7,6 +7,30 @@
 #include "record.h"
 #include "table.h"
 
+/* Whether it answered, and why not, in the library's words. */
+static int tell_cache(struct bench *bench, const hdp_profile *profile)
+{
+    json_t *json = json_object(), *lines = json_array();
+    struct notes *notes = &bench->notes;
+    hdp_profile_info info;
+
+    hdp_options_init(&info, sizeof info);
+    int code = library_try(bench, hdp_profile_get(&info, profile));
+    pthread_mutex_lock(&notes->lock);
+    for (int i = 0; i < notes->cache_count; ++i) {
+        fprintf(bench->document.text, "# cache %s\n", notes->cache[i]);
+        json_array_append_new(lines, document_text_or_null(notes->cache[i]));
+    }
+    pthread_mutex_unlock(&notes->lock);
+    json_object_set_new(json, "file",
+                        document_text_or_null(bench->options.cache));
+    json_object_set_new(json, "hit",
+                        json_boolean(info.ended_by == HDP_ENDED_GIVEN));
+    json_object_set_new(json, "told", lines);
+    document_set(&bench->document, "cache", json);
+    return code;
+}
+
 static int calibrate(struct bench *bench, const struct measure *measure,
                      hdp_profile **out)
 {
@@ -26,12 +50,15 @@ static int calibrate(struct bench *bench, const struct measure *measure,
     options.items = measure->items;
     options.item_count = measure->item_count;
     options.budget_ns = from->budget_ns ? from->budget_ns : measure->budget_ns;
+    options.cache = from->cache;
     if (measure->probe == HDP_PROBE_WORK)
         options.work = &measure->workload->work;
     interrupt_watch(bench->group);
     notes_progress(&bench->notes, "calibrate", 0, 1);
     int code = library_try(bench, hdp_calibrate(out, bench->group, &options));
     notes_progress(&bench->notes, "calibrate", 1, 1);
+    if (!code && from->cache)
+        code = tell_cache(bench, *out);
     return code;
 }
 

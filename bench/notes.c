@@ -42,6 +42,8 @@ void notes_close(struct notes *notes)
     end_line(notes);
     for (int i = 0; i < notes->kept_count; ++i)
         free(notes->kept[i]);
+    for (int i = 0; i < notes->cache_count; ++i)
+        free(notes->cache[i]);
     pthread_mutex_destroy(&notes->lock);
 }
 
@@ -131,15 +133,25 @@ void notes_progress(struct notes *notes, const char *phase, int64_t done,
     pthread_mutex_unlock(&notes->lock);
 }
 
+static void keep(struct notes *notes, char **lines, int *count,
+                 const char *line)
+{
+    pthread_mutex_lock(&notes->lock);
+    char *copy = *count < NOTES_KEPT_MAX ? strdup(line) : NULL;
+    if (copy)
+        lines[(*count)++] = copy;
+    pthread_mutex_unlock(&notes->lock);
+}
+
+void notes_cache(struct notes *notes, const char *line)
+{
+    keep(notes, notes->cache, &notes->cache_count, line);
+}
+
 void notes_log(struct notes *notes, int32_t level, const char *line)
 {
-    if (level <= HDP_LOG_WARN) {
-        pthread_mutex_lock(&notes->lock);
-        char *copy = notes->kept_count < NOTES_KEPT_MAX ? strdup(line) : NULL;
-        if (copy)
-            notes->kept[notes->kept_count++] = copy;
-        pthread_mutex_unlock(&notes->lock);
-    }
+    if (level <= HDP_LOG_WARN)
+        keep(notes, notes->kept, &notes->kept_count, line);
     notes_line(notes, level <= HDP_LOG_WARN ? "warning" : "log", line);
 }
 

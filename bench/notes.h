@@ -23,6 +23,8 @@ struct notes {
     struct notes_phase phase;
     char *kept[NOTES_KEPT_MAX]; /* the library's warnings, for the document */
     int kept_count;
+    char *cache[NOTES_KEPT_MAX]; /* what it said of the cache, for results */
+    int cache_count;
 };
 
 void notes_open(struct notes *notes, const struct options *options);
@@ -36,6 +38,9 @@ void notes_progress(struct notes *notes, const char *phase, int64_t done,
 
 /** A line of the library's log, from any thread; a warning is kept too. */
 void notes_log(struct notes *notes, int32_t level, const char *line);
+
+/** A line about the cache, which is kept and not told. */
+void notes_cache(struct notes *notes, const char *line);
 
 /** The one line that says why the program failed; also when quiet. */
 void notes_error(struct notes *notes, const char *text);

@@ -69,7 +69,7 @@ struct options {
 
     int32_t dtype, probe; /* index into the choices; -1: by the command */
     int64_t steps, warmup, budget_ns, timeout_ns, seed;
-    const char *profile, *save, *compare;
+    const char *profile, *save, *compare, *cache;
     const char *mask, *order, *machine;
     int32_t work, threads;
     int64_t batches;              /* split: timed batches; -1: none */

@@ -216,6 +216,9 @@ const struct option_row option_rows[] = {
       0, "time for one run of measured rounds (default 8s)" },
     { PLANNING | C(CALIBRATE), 0, "profile", "FILE", OPTION_FILE, AT(profile),
       0, 0, NULL, 0, "use this saved profile instead of measuring" },
+    { MEASURING, 0, "cache", "FILE", OPTION_FILE, AT(cache), 0, 0, NULL, 0,
+      "take what was measured of these devices before from there, else measure "
+      "and keep it there; not for --probe work" },
     { MEASURING, 0, "save", "FILE", OPTION_FILE, AT(save), 0, 0, NULL, 0,
       "record the devices and this profile there, for --profile FILE and "
       "-d @./FILE" },

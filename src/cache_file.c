@@ -72,7 +72,7 @@ static const char *distrust(const struct stat *it)
     if (it->st_uid != geteuid() && it->st_uid != 0)
         return "belongs to another user";
     if (it->st_mode & (S_IWGRP | S_IWOTH))
-        return "may be written by others";
+        return "may be written by others (chmod go-w)";
     return NULL;
 }
 
