@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "core/balance_inner.h"
 #include "core/bench.h"
-#include "core/lane.h"
+#include "core/limits.h"
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -34,10 +34,10 @@ static hdp_status try_options(const hdp_profile *profile,
                               const hdp_split_options *split)
 {
     hdp_error before = *hdpi_error();
-    hdp_plan *plan = NULL;
-    hdp_status status = hdpi_plan_split(&plan, profile, INT64_MAX, split);
+    struct hdpi_limits limits;
+    hdp_status status = hdpi_limits_init(&limits, profile, INT64_MAX, split);
 
-    hdpi_plan_free(plan);
+    hdpi_limits_finish(&limits);
     if (status != HDP_ERR_CAPACITY)
         return status;
     *hdpi_error() = before;

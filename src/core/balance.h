@@ -71,8 +71,8 @@ void hdpi_balance_sample(struct hdpi_balance *balance, int32_t rank,
 double hdpi_balance_time(const struct hdpi_balance *balance, int32_t rank,
                          int64_t items);
 
-/** The cap of a rank in items as now obeyed (options, limit, too slow, memory
- *  of its own); -1: none. */
+/** The most items that a rank could have: options, limit, memory of its own;
+ *  -1: any number. Not for being too slow, which passes. */
 int64_t hdpi_balance_cap(const struct hdpi_balance *balance, int32_t rank);
 
 /** What it knows now: curves times levels, provenance HDPI_FROM_STEPS where

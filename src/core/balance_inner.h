@@ -64,6 +64,7 @@ struct hdpi_balance {
     double move_ns;       /* what first steps at new shares cost extra */
     double judged_ns;     /* the best plan's time then; 0: not known */
     int64_t judged_items; /* and its total */
+    int64_t mend_until;   /* step; see balance_move.c */
     int32_t moved;        /* 1: the first step after a move is not seen yet */
 
     hdp_plan *attempt; /* the plan of a try, or NULL */

@@ -8,6 +8,11 @@
 static const double least_gain = 0.01; /* of the dead band */
 static const double errors = 5;        /* standard ones of the gain */
 
+/* A move is made by a few samples. Within so many steps it may be mended once,
+ * with less certainty: what it stands on is worse. */
+static const int64_t steps_to_mend = 16;
+static const double errors_to_mend = 2.5;
+
 /* A step later, of what a move is taken to cost: it may have been a hiccup, and
  * moves that are rare may cost what they will. */
 static const double remembered = 1 - 1.0 / 128;
@@ -54,7 +59,8 @@ static void price(struct now *out, const struct hdpi_balance *balance)
 static double band_for(const struct hdpi_balance *balance, double variance)
 {
     double trust = 1 + 4 / (double)balance->step;
-    double band = errors * trust * sqrt(variance);
+    double by = balance->step < balance->mend_until ? errors_to_mend : errors;
+    double band = by * trust * sqrt(variance);
 
     return band > least_gain ? band : least_gain;
 }
@@ -185,9 +191,12 @@ static double cost_of(const struct hdpi_balance *balance, const hdp_plan *plan)
 
 static void move_to(struct hdpi_balance *balance, hdp_plan *plan)
 {
+    int mended = balance->step < balance->mend_until;
+
     hdpi_balance_adopt(balance, plan);
     balance->lost_ns = 0;
     balance->moved = 1;
+    balance->mend_until = mended ? 0 : balance->step + steps_to_mend;
 }
 
 /* Takes `plan` over or lets it go. */

@@ -1,0 +1,191 @@
+/* What the balance tells of a step beside the plan: whose level changed, who is
+ * out, whether the next plan differs; and what it hands on as a profile. */
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "core/balance.h"
+
+enum { RANKS = 3 };
+
+struct bench {
+    struct hdpi_balance *balance;
+    double item_ns[RANKS]; /* the truth */
+    int64_t items[RANKS];  /* of the last step */
+};
+
+static void open_bench(struct bench *bench, const double *item_ns,
+                       const double *truth_ns)
+{
+    hdp_split_options split = { .size = sizeof split };
+    hdp_profile *profile;
+
+    assert_int_equal(hdpi_profile_new(&profile, RANKS), HDP_OK);
+    for (int r = 0; r < RANKS; r++) {
+        profile->ranks[r].item_ns = item_ns[r];
+        bench->item_ns[r] = truth_ns[r];
+    }
+    assert_int_equal(hdpi_balance_new(&bench->balance, profile, &split),
+                     HDP_OK);
+    hdpi_profile_free(profile);
+}
+
+static struct hdpi_change step(struct bench *bench, int64_t total)
+{
+    struct hdpi_change change;
+    int64_t ns[RANKS];
+    hdp_plan *plan;
+
+    assert_int_equal(hdpi_balance_plan(&plan, bench->balance, total), HDP_OK);
+    for (int r = 0; r < RANKS; r++) {
+        bench->items[r] = plan->items[r];
+        ns[r] = plan->items[r] > 0
+                    ? (int64_t)(bench->item_ns[r] * (double)plan->items[r])
+                    : -1;
+    }
+    if (hdpi_object_release(&plan->object, HDPI_PLAN))
+        fail_msg("expected the balance to hold its plan");
+    assert_int_equal(
+        hdpi_balance_observe(bench->balance, bench->items, ns, NULL, &change),
+        HDP_OK);
+    return change;
+}
+
+static void expect_change(const struct hdpi_change *got, int32_t changed,
+                          int32_t slow, int32_t replan, const char *when)
+{
+    if (got->changed_rank != changed || got->too_slow_rank != slow ||
+        got->replan != replan)
+        fail_msg("%s: expected rank %d changed, rank %d out, replan %d, got "
+                 "%d, %d, %d",
+                 when, (int)changed, (int)slow, (int)replan,
+                 (int)got->changed_rank, (int)got->too_slow_rank,
+                 (int)got->replan);
+}
+
+static void a_change_is_told_once(void **state)
+{
+    static const double ns[] = { 1e6, 1e6, 1e6 };
+    struct bench bench;
+    struct hdpi_change change;
+
+    (void)state;
+    open_bench(&bench, ns, ns);
+    for (int i = 0; i < 20; i++) {
+        change = step(&bench, 120);
+        expect_change(&change, -1, -1, 0, "steady");
+    }
+    bench.item_ns[1] = 2e6;
+    change = step(&bench, 120);
+    expect_change(&change, -1, -1, 0, "once is a hiccup");
+    change = step(&bench, 120);
+    expect_change(&change, 1, -1, 1, "twice is a change");
+    for (int i = 0; i < 20; i++) {
+        change = step(&bench, 120);
+        expect_change(&change, -1, -1, 0, "afterwards");
+    }
+    assert_int_equal(bench.items[1], 24);
+    hdpi_balance_free(bench.balance);
+}
+
+/* O22: one warning, however often it is tried and found as slow again. */
+static void one_warning_of_a_slow_rank(void **state)
+{
+    static const double ns[] = { 1e6, 1e6, 1e6 };
+    struct bench bench;
+    int warnings = 0, tries = 0;
+
+    (void)state;
+    open_bench(&bench, ns, ns);
+    for (int i = 0; i < 20; i++)
+        (void)step(&bench, 120);
+    bench.item_ns[2] = 50e6;
+    for (int i = 0; i < 2000; i++) {
+        struct hdpi_change change = step(&bench, 120);
+        warnings += change.too_slow_rank == 2;
+        tries += i > 5 && bench.items[2] > 0;
+        if (change.too_slow_rank >= 0 && change.too_slow_rank != 2)
+            fail_msg("expected rank 2 out, got %d", (int)change.too_slow_rank);
+    }
+    assert_int_equal(warnings, 1);
+    if (tries < 4 || tries > 40)
+        fail_msg("expected 4 to 40 steps of tries in 2,000, got %d", tries);
+    hdpi_balance_free(bench.balance);
+}
+
+/* A rank that the profile already calls slow is out from the first plan. */
+static void slow_from_the_start(void **state)
+{
+    static const double ns[] = { 1e6, 1e6, 41e6 }, near[] = { 1e6, 1e6, 39e6 };
+    struct bench bench;
+    struct hdpi_change change;
+
+    (void)state;
+    open_bench(&bench, ns, ns);
+    change = step(&bench, 300);
+    expect_change(&change, -1, 2, 0, "41 times as slow");
+    assert_int_equal(bench.items[2], 0);
+    hdpi_balance_free(bench.balance);
+    open_bench(&bench, near, near);
+    change = step(&bench, 300);
+    expect_change(&change, -1, -1, 0, "39 times as slow");
+    assert_int_equal(bench.items[2], 3);
+    hdpi_balance_free(bench.balance);
+}
+
+/* When the others cannot hold the batch, a slow rank has to help. */
+static void slow_is_better_than_not_at_all(void **state)
+{
+    static const double ns[] = { 1e6, 1e6, 100e6 };
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, ns, ns);
+    hdpi_balance_limit(bench.balance, 0, 50);
+    hdpi_balance_limit(bench.balance, 1, 50);
+    (void)step(&bench, 103);
+    assert_int_equal(bench.items[2], 3);
+    assert_true(hdpi_balance_cap(bench.balance, 0) == 50);
+    assert_true(hdpi_balance_cap(bench.balance, 2) == -1);
+    hdpi_balance_limit(bench.balance, 0, -1);
+    (void)step(&bench, 103);
+    assert_int_equal(bench.items[2], 0);
+    hdpi_balance_free(bench.balance);
+}
+
+static void it_hands_on_what_it_knows(void **state)
+{
+    static const double was[] = { 1e4, 2e4, 4e4 }, is[] = { 1e6, 1e6, 1e6 };
+    hdp_profile *profile;
+    struct bench bench;
+
+    (void)state;
+    open_bench(&bench, was, is);
+    for (int i = 0; i < 50; i++)
+        (void)step(&bench, 300);
+    assert_int_equal(hdpi_balance_profile(&profile, bench.balance), HDP_OK);
+    assert_true(hdpi_profile_is_valid(profile));
+    for (int r = 0; r < RANKS; r++) {
+        double got = hdpi_profile_time(&profile->ranks[r], 100);
+        assert_int_equal(profile->ranks[r].provenance, HDPI_FROM_STEPS);
+        if (fabs(got / 100e6 - 1) > .005)
+            fail_msg("rank %d: expected 100 ms for 100 items, got %.3f", r,
+                     got / 1e6);
+    }
+    hdpi_profile_free(profile);
+    hdpi_balance_free(bench.balance);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_change_is_told_once),
+        cmocka_unit_test(one_warning_of_a_slow_rank),
+        cmocka_unit_test(slow_from_the_start),
+        cmocka_unit_test(slow_is_better_than_not_at_all),
+        cmocka_unit_test(it_hands_on_what_it_knows),
+    };
+
+    return cmocka_run_group_tests_name("balance", tests, NULL, NULL);
+}
