@@ -63,7 +63,7 @@ static int fill_times(const struct dynamic *self, const hdp_profile *profile,
 
     *longest = 0; /* the largest batch where it takes least */
     for (int64_t i = 0; !code && i < self->count; ++i) {
-        double *row = ns + i * self->members, least = INFINITY;
+        double *row = ns + i * self->members, least = HUGE_VAL;
         for (int32_t m = 0; !code && m < self->members; ++m) {
             code =
                 library_try(self->bench, hdp_profile_time(&row[m], profile, m,
@@ -160,9 +160,11 @@ static int show(const struct dynamic *self, const struct tally *turns,
     char time[24];
 
     fprintf(out,
-            "# %lld independent batches of 1 to %lld items, %d in flight a "
+            "# %lld independent batches of 1 to %lld items%s%s, %d in flight a "
             "member%s\n\n",
             (long long)self->count, (long long)bench->options.total,
+            self->simulated ? "" : " of work ",
+            self->simulated ? "" : options_work_name(bench->options.work),
             DYNAMIC_DEPTH,
             self->simulated ? "; on the model's clock, without the work" : "");
     table_open(&table, "lrrl", titles);
