@@ -418,6 +418,7 @@ static void no_vendor_no_handles(void **state)
     expect_error(text);
     ops->pause(made.device); /* outside a function: nothing */
     ops->resume(made.device);
+    assert_int_equal(ops->cause(made.device), HDP_CAUSE_NONE);
     release(&made);
 }
 

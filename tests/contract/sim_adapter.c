@@ -319,6 +319,35 @@ static void nothing_asked_nothing_found(void **state)
     hdpi_topology_free(topology);
 }
 
+/* ---- why ------------------------------------------------------------------- */
+
+/* Asked after each launch of 1 ms: what a later one will meet is not known yet,
+ * and a slowdown goes before the heat that lasts beside it. */
+static void it_knows_why(void **state)
+{
+    static const int32_t want[] = { HDP_CAUSE_HEAT, HDP_CAUSE_NEIGHBOUR,
+                                    HDP_CAUSE_NEIGHBOUR, HDP_CAUSE_HEAT,
+                                    HDP_CAUSE_NONE };
+    struct hdpi_ask ask = model(0, 1000000);
+    struct fixture made;
+
+    (void)state;
+    ask.slows[0] = (struct hdpi_slow){ 2, 2 };
+    ask.slows[1] = (struct hdpi_slow){ 1, 4 };
+    ask.slow_count = 2;
+    ask.ramp = 0.5;
+    ask.ramp_ns = 4500000; /* the fifth launch ends beyond it */
+    made = member_of(&ask);
+    assert_int_equal(made.ops->cause(made.device), HDP_CAUSE_HEAT);
+    for (size_t i = 0; i < sizeof want / sizeof *want; ++i) {
+        (void)launch_ns(&made, 1);
+        if (made.ops->cause(made.device) != want[i])
+            fail_msg("after launch %zu: expected cause %d, got %d", i + 1,
+                     (int)want[i], (int)made.ops->cause(made.device));
+    }
+    release(&made);
+}
+
 static void one_identity_one_device(void **state)
 {
     hdp_topology *topology;
@@ -354,6 +383,7 @@ int main(void)
         cmocka_unit_test(each_hook_fails_when_told),
         cmocka_unit_test(a_failed_launch_did_nothing),
         cmocka_unit_test(nothing_asked_nothing_found),
+        cmocka_unit_test(it_knows_why),
         cmocka_unit_test(one_identity_one_device),
     };
 
