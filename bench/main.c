@@ -254,5 +254,5 @@ int main(int argc, char **argv)
     json_decref(bench.pictured);
     document_close(&bench.document);
     notes_close(&bench.notes);
-    return code ? code : bench.job_code;
+    return bench.job_code ? bench.job_code : code;
 }

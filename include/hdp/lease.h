@@ -18,7 +18,8 @@
  *
  * A lease is advice. It keeps out those who ask for one, nobody else; and
  * whoever may lock can keep others waiting. No queue: who asks next after a
- * release gets it.
+ * release gets it. A job that was given a lease has its devices: a claim on
+ * them inside it finds them held.
  *
  * Which folder, the first that applies:
  *   1. hdp_lease_options.directory

@@ -395,6 +395,9 @@ static void hosts_and_odd_names_are_refused(void **state)
     expect_status(HDP_ERR_UNSUPPORTED,
                   room_claim(&lease, &room, "host:0", 0, 0));
     expect_has(hdp_last_error(), "host:0");
+    expect_status(HDP_ERR_UNSUPPORTED,
+                  room_claim(&lease, &room, "sim:0/uuid=.hidden", 0, 0));
+    expect_has(hdp_last_error(), "\".hidden\" is no lasting identity");
     expect_ok(room_claim(&lease, &room, "@lab", 0, 0));
     expect_mask("GPU-7745c501-5141-4c00-ac7a-4be677dc6cdb,"
                 "GPU-d8fd8a00-83b0-412b-a0b3-7c6c71274861,"
