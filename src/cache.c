@@ -84,6 +84,9 @@ struct hdpi_cache *hdpi_cache_open(hdp_group *group, const char *path,
         return NULL;
     }
     cache = open_it(group, path, ask);
+    if (!cache)
+        hdpi_log(&group->context->log, HDP_LOG_WARN, "cache: %s: not asked: %s",
+                 path, hdpi_error()->text);
     *hdpi_error() = before;
     return cache;
 }
