@@ -1,0 +1,242 @@
+/* A cache without memory: the allocator says no at each call of an answer, a
+ * keeping and a forgetting, once and for good. Then there is no answer and one
+ * warning, nothing is left behind, and the file is as it was or as it was to
+ * be. F11, F42.
+ *
+ * The program brings its own malloc, so that none is missed, which a sanitizer
+ * would not bear. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "cache.h"
+#include "cache_file.h"
+#include "cache_text.h"
+#include "scenario/process.h"
+
+#if SANITIZED
+
+int main(void)
+{
+    (void)printf("skipped: a sanitizer brings an allocator of its own\n");
+    return 77;
+}
+
+#else
+
+/* ---- the allocator --------------------------------------------------------- */
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void *memory);
+
+static int armed, lasting;
+static long asked, chosen, live;
+
+static int refuse(void)
+{
+    if (!armed)
+        return 0;
+    ++asked;
+    if (asked != chosen && !(lasting && asked > chosen))
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+static void *given(void *memory)
+{
+    live += armed && memory;
+    return memory;
+}
+
+void *malloc(size_t bytes)
+{
+    return refuse() ? NULL : given(__libc_malloc(bytes));
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+    return refuse() ? NULL : given(__libc_calloc(count, bytes));
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+    if (refuse())
+        return NULL;
+    return memory ? __libc_realloc(memory, bytes)
+                  : given(__libc_realloc(NULL, bytes));
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return refuse() ? NULL : given(__libc_memalign(alignment, bytes));
+}
+
+int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    void *memory = aligned_alloc(alignment, bytes);
+
+    if (!memory)
+        return ENOMEM;
+    *out = memory;
+    return 0;
+}
+
+void free(void *memory)
+{
+    live -= armed && memory;
+    __libc_free(memory);
+}
+
+/* ---- a question ------------------------------------------------------------ */
+
+static const struct hdpi_cache_ask question = { .probe = HDP_PROBE_GEMM,
+                                                .dtype = HDP_F32,
+                                                .budget_ns = 300000000 };
+
+static char folder[] = "/dev/shm/hdp-memory-XXXXXX";
+static char path[160];
+static hdp_context *context;
+static hdp_group *group;
+static hdp_profile *measured;
+static int warnings, hit;
+
+static void note(int32_t level, const char *line, void *user)
+{
+    (void)line;
+    (void)user;
+    warnings += level <= HDP_LOG_WARN;
+}
+
+static int setup(void **state)
+{
+    const hdp_context_options options = { .size = sizeof options,
+                                          .log = note,
+                                          .log_level = HDP_LOG_INFO };
+
+    (void)state;
+    if (!mkdtemp(folder)) {
+        print_message("no /dev/shm: %s\n", strerror(errno));
+        return -1;
+    }
+    (void)snprintf(path, sizeof path, "%s/file", folder);
+    return hdp_context_create(&context, &options) != HDP_OK ||
+           hdp_group_create_spec(&group, context, "sim:0/uuid=a+sim:1/uuid=b",
+                                 NULL) != HDP_OK ||
+           hdp_calibrate(&measured, group, NULL) != HDP_OK;
+}
+
+static int teardown(void **state)
+{
+    char command[200];
+
+    (void)state;
+    hdp_profile_destroy(measured);
+    hdp_group_destroy(group);
+    hdp_context_destroy(context);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+enum { ANSWER, KEEP, FORGET };
+
+static void act(int what)
+{
+    struct hdpi_cache *cache = hdpi_cache_open(group, path, &question);
+    hdp_profile *profile = NULL;
+
+    if (what == ANSWER)
+        hit = hdpi_cache_answer(&profile, cache);
+    else if (what == KEEP)
+        hdpi_cache_keep(cache, measured);
+    else
+        hdpi_cache_forget(cache);
+    hdpi_cache_close(cache);
+    hdp_profile_destroy(profile);
+}
+
+/* 1 when the file answers; it is whole in any case, or not there. */
+static int answers(void)
+{
+    struct hdpi_cache_list list = { 0 };
+    size_t length = 0;
+    char *text = NULL;
+    int there;
+
+    assert_int_equal(hdpi_cache_file_read(&text, &length, path), HDP_OK);
+    if (text && hdpi_cache_parse(&list, text, length) != HDP_OK)
+        fail_msg("%s", hdp_last_error());
+    there = list.count == 2;
+    assert_true(list.count == 2 || list.count == 0);
+    hdpi_cache_list_finish(&list);
+    free(text);
+    return there;
+}
+
+static void fail_each(int what, int there)
+{
+    long at = 1;
+
+    for (;; ++at) {
+        int before, descriptors = count_descriptors();
+        assert_true(at < 10000);
+        (void)unlink(path);
+        if (there)
+            act(KEEP);
+        before = answers();
+        assert_int_equal(before, there);
+        assert_int_not_equal(hdp_context_create(NULL, NULL), HDP_OK);
+        warnings = hit = 0;
+        asked = live = 0;
+        chosen = at;
+        armed = 1;
+        act(what);
+        armed = 0;
+        if (live != 0 || count_descriptors() != descriptors)
+            fail_msg("allocation %ld: expected nothing left, got %ld blocks, "
+                     "%d descriptors",
+                     at, live, count_descriptors() - descriptors);
+        assert_string_equal(hdp_last_error(), "out is NULL");
+        if (asked < at) /* none was refused */
+            break;
+        if (warnings != 1 || hit)
+            fail_msg("allocation %ld: expected one warning, got %d%s", at,
+                     warnings, hit ? " and an answer" : "");
+        (void)answers();
+    }
+    assert_true(at > 5);
+    assert_int_equal(warnings, 0);
+    if (what == ANSWER)
+        assert_int_equal(hit, there);
+    else
+        assert_int_equal(answers(), what == KEEP);
+}
+
+static void each_allocation(void **state)
+{
+    (void)state;
+    for (lasting = 0; lasting < 2; ++lasting) {
+        fail_each(ANSWER, 1);
+        fail_each(KEEP, 0);
+        fail_each(KEEP, 1);
+        fail_each(FORGET, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(each_allocation) };
+
+    return cmocka_run_group_tests_name("cache_memory", tests, setup, teardown);
+}
+
+#endif
