@@ -347,7 +347,8 @@ with tempfile.TemporaryDirectory() as folder:
     got = document(interrupted("calibrate", ["demo", "--out", path], "json"))
     expect(got["status"], "interrupted", "the demo")
     expect(os.listdir(path), [], "files of a demo that was interrupted")
-short = [*LONG["run"][:-5], "20", "--warmup", "0"]
+short = ["run", *HOSTS, "--work", "gemm", "-N", "64", "--steps", "20",
+         "--warmup", "0", "--budget", "50ms"]
 got = document(interrupted("run", short, "json", ignored=True))
 expect((got["status"], got["results"][0]["step_ns"]["n"]), ("ok", 20),
        "under nohup")
