@@ -265,14 +265,16 @@ int hdpi_balance_find_slow(struct hdpi_balance *balance, int64_t items)
     int newly = 0;
 
     for (int32_t r = 0; r < balance->count; r++) {
-        double ns = hdpi_balance_time(balance, r, items);
-        if (hdpi_balance_cap(balance, r) != 0 && (least <= 0 || ns < least))
-            least = ns;
+        struct hdpi_balance_rank *at = &balance->ranks[r];
+        at->now_ns = hdpi_balance_time(balance, r, items);
+        if ((least <= 0 || at->now_ns < least) &&
+            hdpi_balance_cap(balance, r) != 0)
+            least = at->now_ns;
     }
     for (int32_t r = 0; r < balance->count; r++) {
         struct hdpi_balance_rank *at = &balance->ranks[r];
-        double ns = hdpi_balance_time(balance, r, items);
-        at->slow_now = least > 0 && ns > HDPI_BALANCE_TOO_SLOW * least &&
+        at->slow_now = least > 0 &&
+                       at->now_ns > HDPI_BALANCE_TOO_SLOW * least &&
                        !balance->split.keep_all && at->own_min == 0;
         if (at->slow_now && balance->plan && balance->plan->items[r] > 0)
             newly = 1;
@@ -354,6 +356,7 @@ static void keep_plan(struct hdpi_balance *balance, hdp_plan *plan)
         struct hdpi_balance_rank *at = &balance->ranks[r];
         at->plan_ns =
             hdpi_profile_time(&balance->curves->ranks[r], plan->items[r]);
+        at->plan_part = plan->items[r] > 0 ? 1 / (double)plan->items[r] : 0;
         if (old && old->items[r] == 0)
             continue;
         at->try_wait = old ? HDPI_BALANCE_TRY_SOON : HDPI_BALANCE_TRY_FIRST;

@@ -15,11 +15,14 @@ enum {
 struct hdpi_balance_rank {
     struct hdpi_level level;
     struct hdpi_shapes shapes;
-    double factor;     /* of the level, kept */
+    double factor;     /* of the level, kept; see hdpi_balance_refactor() */
+    double factor_log; /* the level that it is of */
+    double now_ns;     /* scratch: a time */
     double copy_ns;    /* an item over the host link, as the split counts it */
     double early[2];   /* ln(time / curve) of the first samples */
     double judged_log; /* level at the last full look for a better plan */
     double plan_ns;    /* the curve at the share of the plan at hand */
+    double plan_part;  /* 1 / that share */
     int64_t own_max;   /* the options' */
     int64_t own_min;
     int64_t limit;      /* the caller's later word; -1: none */
@@ -110,6 +113,20 @@ void hdpi_balance_drop(struct hdpi_balance *balance, hdp_plan **plan);
 /** A plan by the belief planned with, but for one rank's share. */
 hdp_status hdpi_balance_force(hdp_plan **out, struct hdpi_balance *balance,
                               int32_t rank, int64_t share);
+
+/** Takes the level over into the factor: by a series where it moved little, an
+ *  exponential a rank and step being the dearest part of a steady one. */
+static inline void hdpi_balance_refactor(struct hdpi_balance_rank *rank)
+{
+    double by = rank->level.log - rank->factor_log;
+
+    if (by > -1. / 64 && by < 1. / 64 && rank->level.count % 64 != 0)
+        rank->factor +=
+            rank->factor * by * (1 + by / 2 * (1 + by / 3 * (1 + by / 4)));
+    else
+        rank->factor = hdpi_level_factor(&rank->level);
+    rank->factor_log = rank->level.log;
+}
 
 /* ---- balance_learn.c: samples -------------------------------------------- */
 

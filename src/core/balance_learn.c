@@ -86,7 +86,8 @@ int32_t hdpi_balance_take(struct hdpi_balance *balance, int32_t rank,
         return -1;
     if (!counts(at, first))
         return -1;
-    double log = hdpi_ln((double)elapsed_ns / curve_of(balance, rank, items));
+    double expected = curve_of(balance, rank, items) * at->factor;
+    double log = at->factor_log + hdpi_ln((double)elapsed_ns / expected);
     if (at->last_items > 0 && at->last_items != items) {
         hdpi_level_moved(&at->level, at->last_items, items);
         if (balance->scaled)
@@ -98,7 +99,7 @@ int32_t hdpi_balance_take(struct hdpi_balance *balance, int32_t rank,
     if (!balance->scaled)
         return HDPI_SAMPLE_HELD; /* hdpi_balance_relate() */
     int32_t what = hdpi_level_sample(&at->level, log);
-    at->factor = hdpi_level_factor(&at->level);
+    hdpi_balance_refactor(at);
     return what;
 }
 
@@ -165,7 +166,7 @@ static int32_t put_in_scale(struct hdpi_balance *balance)
                     HDPI_SAMPLE_CHANGED &&
                 changed < 0)
                 changed = r;
-        at->factor = hdpi_level_factor(&at->level);
+        hdpi_balance_refactor(at);
     }
     balance->common = common;
     return changed;

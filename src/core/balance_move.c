@@ -40,7 +40,7 @@ static void price(struct now *out, const struct hdpi_balance *balance)
         if (items == 0)
             continue;
         double ns = hdpi_balance_lane(balance, at, at->plan_ns, items);
-        double item_ns = ns / (double)items;
+        double item_ns = ns * at->plan_part;
         if (ns > latest) {
             latest = ns;
             out->last = r;
@@ -70,10 +70,10 @@ static double band_for(const struct hdpi_balance *balance, double variance)
 static double band_of(const struct hdpi_balance *balance, int32_t last)
 {
     const hdp_plan *plan = balance->plan;
-    double sum = 0, total = (double)plan->info.total;
+    double sum = 0;
 
     for (int32_t r = 0; r < balance->count; r++) {
-        double weight = (double)plan->items[r] / total;
+        double weight = plan->weights[r];
         if (r == last)
             weight = 1 - weight;
         sum += weight * weight * balance->ranks[r].level.variance;

@@ -72,7 +72,7 @@ void hdpi_level_shift(struct hdpi_level *level, double log, double error)
 /* What one sample's noise explains of a squared residual. */
 static void learn_noise(struct hdpi_level *level, double square)
 {
-    double part = larger(noise_gain, 1.0 / (level->count + 5));
+    double part = level->count < 95 ? 1.0 / (level->count + 5) : noise_gain;
     double most = 9 * level->noise;
 
     level->noise += part * ((square < most ? square : most) - level->noise);
@@ -129,9 +129,10 @@ static int32_t hold(struct hdpi_level *level, double log)
 
 int hdpi_level_is_outlier(const struct hdpi_level *level, double log)
 {
-    double sigma = sqrt(level->noise + level->variance);
+    double off = fabs(log - level->log) - forgiven;
 
-    return fabs(log - level->log) > far_off * sigma + forgiven;
+    return off > 0 &&
+           off * off > far_off * far_off * (level->noise + level->variance);
 }
 
 int32_t hdpi_level_sample(struct hdpi_level *level, double log)

@@ -10,16 +10,22 @@ static const double root_half = 0.70710678118654752440;
 /* ln m = 2 artanh s, s = (m - 1) / (m + 1): below 0.172 for m near 1. */
 double hdpi_ln(double value)
 {
-    int power;
-    double m = frexp(value, &power), sum = 0;
+    static const double odd[] = { 1 / 21., 1 / 19., 1 / 17., 1 / 15.,
+                                  1 / 13., 1 / 11., 1 / 9.,  1 / 7.,
+                                  1 / 5.,  1 / 3.,  1 };
+    int power = 0;
+    double m = value, sum = 0;
 
-    if (m < root_half) {
-        m *= 2;
-        power--;
+    if (value < root_half || value >= 2 * root_half) {
+        m = frexp(value, &power);
+        if (m < root_half) {
+            m *= 2;
+            power--;
+        }
     }
     double s = (m - 1) / (m + 1), square = s * s;
-    for (int k = 21; k >= 1; k -= 2)
-        sum = sum * square + 1.0 / k;
+    for (size_t k = square < 1e-3 ? 6 : 0; k < sizeof odd / sizeof *odd; k++)
+        sum = sum * square + odd[k];
     return power * ln_2 + 2 * s * sum;
 }
 
