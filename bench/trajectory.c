@@ -149,12 +149,13 @@ static void cut(struct trajectory *self)
 {
     for (int i = -1; i < self->slow_count; ++i) {
         int64_t begin = i < 0 ? 0 : self->slows[i].step;
-        struct phase *last = &self->phases[self->phase_count - 1];
+        struct phase *last =
+            self->phase_count ? &self->phases[self->phase_count - 1] : NULL;
         if (begin >= self->kept)
             break;
-        if (self->phase_count > 0 && last->begin == begin)
+        if (last && last->begin == begin)
             continue; /* several changes in one step */
-        if (self->phase_count > 0)
+        if (last)
             last->end = begin;
         self->phases[self->phase_count].begin = begin;
         self->phases[self->phase_count++].end = self->kept;
