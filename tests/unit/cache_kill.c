@@ -32,6 +32,11 @@ enum { PASS, KILL, FAIL_ONE, FAIL_ON };
 static int mode, error_given;
 static long calls, chosen; /* so far; the one that is hit, from 1 */
 
+/* what another process does to the lock: it deletes it that often, between its
+ * being opened and taken; or makes and deletes it all the time */
+static int deletions, comes_and_goes;
+static char lock_path[192];
+
 /* 1: this call is to fail. */
 static int hit(void)
 {
@@ -56,6 +61,10 @@ int openat(int folder, const char *path, int flags, ...)
     va_start(arguments, flags);
     bits = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
+    if (comes_and_goes && strstr(path, ".lock")) {
+        errno = flags & O_CREAT ? EEXIST : ENOENT;
+        return -1;
+    }
     return hit() ? -1 : (int)syscall(SYS_openat, folder, path, flags, bits);
 }
 
@@ -70,6 +79,11 @@ int open(const char *path, int flags, ...)
     return hit() ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, bits);
 }
 
+int fstat(int fd, struct stat *out)
+{
+    return hit() ? -1 : (int)syscall(SYS_fstat, fd, out);
+}
+
 int mkdir(const char *path, mode_t bits)
 {
     return hit() ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, bits);
@@ -82,6 +96,10 @@ int fchmod(int fd, mode_t bits)
 
 int flock(int fd, int operation)
 {
+    if (deletions > 0 && operation & LOCK_EX) {
+        --deletions;
+        assert_int_equal(unlink(lock_path), 0);
+    }
     return hit() ? -1 : (int)syscall(SYS_flock, fd, operation);
 }
 
@@ -280,7 +298,7 @@ static void a_writer_of_an_old_file_killed(void **state)
 
 /* ---- failing ---------------------------------------------------------------- */
 
-static void fail_each(int how, int error)
+static void fail_each(int there, int how, int error)
 {
     long at = 1;
 
@@ -288,7 +306,7 @@ static void fail_each(int how, int error)
         int before = count_descriptors();
         hdp_status status;
         assert_true(at < CALLS_MAX);
-        begin(1);
+        begin(there);
         mode = how;
         error_given = error;
         chosen = at;
@@ -298,7 +316,7 @@ static void fail_each(int how, int error)
         if (count_descriptors() != before)
             fail_msg("call %ld, %s: expected %d descriptors, got %d", at,
                      strerror(error), before, count_descriptors());
-        expect_old_or_new(1, at);
+        expect_old_or_new(there, at);
         if (status == HDP_OK && look(at) != 2)
             fail_msg("call %ld, %s: expected the new text with success", at,
                      strerror(error));
@@ -315,7 +333,8 @@ static void a_call_that_fails(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; ++i)
-        fail_each(FAIL_ONE, errors[i]);
+        for (int there = 0; there < 2; ++there)
+            fail_each(there, FAIL_ONE, errors[i]);
 }
 
 static void all_calls_fail_from_one_on(void **state)
@@ -324,7 +343,44 @@ static void all_calls_fail_from_one_on(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; ++i)
-        fail_each(FAIL_ON, errors[i]);
+        for (int there = 0; there < 2; ++there)
+            fail_each(there, FAIL_ON, errors[i]);
+}
+
+/* ---- a lock that others play with -------------------------------------------- */
+
+/* What was locked is no longer what the name means: locked again. */
+static void a_lock_deleted_while_it_is_taken(void **state)
+{
+    int before = count_descriptors();
+
+    (void)state;
+    begin(1);
+    deletions = 3;
+    if (hdpi_cache_file_change(path, put_new, NULL, 1000000000) != HDP_OK)
+        fail_msg("%s", hdp_last_error());
+    assert_int_equal(deletions, 0);
+    assert_int_equal(look(0), 2);
+    assert_int_equal(access(lock_path, F_OK), 0);
+
+    begin(1);
+    deletions = 1000000;
+    assert_int_equal(hdpi_cache_file_change(path, put_new, NULL, 20000000),
+                     HDP_ERR_BUSY);
+    deletions = 0;
+    assert_int_equal(look(0), 1);
+    assert_int_equal(count_descriptors(), before);
+}
+
+static void a_lock_that_comes_and_goes(void **state)
+{
+    (void)state;
+    begin(1);
+    comes_and_goes = 1;
+    assert_int_equal(change(put_new), HDP_ERR_BUSY);
+    comes_and_goes = 0;
+    assert_non_null(strstr(hdp_last_error(), "its lock comes and goes"));
+    assert_int_equal(look(0), 1);
 }
 
 static int setup(void **state)
@@ -338,6 +394,7 @@ static int setup(void **state)
     (void)snprintf(place, sizeof place, "%s/cache", folder);
     (void)snprintf(path, sizeof path, "%s/file", place);
     (void)snprintf(beside, sizeof beside, "%s.hdp-new", path);
+    (void)snprintf(lock_path, sizeof lock_path, "%s.lock", path);
     memset(old_text, 'o', sizeof old_text);
     memset(new_text, 'n', sizeof new_text);
     return 0;
@@ -359,6 +416,8 @@ int main(void)
         cmocka_unit_test(a_writer_of_an_old_file_killed),
         cmocka_unit_test(a_call_that_fails),
         cmocka_unit_test(all_calls_fail_from_one_on),
+        cmocka_unit_test(a_lock_deleted_while_it_is_taken),
+        cmocka_unit_test(a_lock_that_comes_and_goes),
     };
 
     return cmocka_run_group_tests_name("cache_kill", tests, setup, teardown);
