@@ -121,33 +121,69 @@ static int is_first(const hdp_lease *lease, int32_t index)
     return 1;
 }
 
-hdp_status hdp_lease_mask(const hdp_lease *lease, char *text, size_t capacity,
-                          size_t *needed)
+/* Room for every device's text and what joins it to the next. */
+static hdp_status give_joined(const hdp_lease *lease,
+                              size_t (*say)(char *, const hdp_lease *, int32_t),
+                              char joint, char *text, size_t capacity,
+                              size_t *needed)
 {
+    enum { ITEM_MAX = 96 };
     hdp_status status;
-    char *mask = NULL;
+    char *joined = NULL;
     size_t used = 0;
 
     HDPI_TRY(check(lease));
-    mask = hdpi_alloc((size_t)lease->info.device_count,
-                      sizeof lease->devices->uuid + 1, "mask");
-    if (!mask) {
+    joined = hdpi_alloc((size_t)lease->info.device_count, ITEM_MAX, "devices");
+    if (!joined) {
         status = HDP_ERR_MEMORY;
         goto out;
     }
     for (int32_t i = 0; i < lease->info.device_count; ++i) {
-        size_t length = strlen(lease->devices[i].uuid);
-        if (!is_first(lease, i))
+        size_t joint_at = used;
+        size_t length = say(joined + used + (used > 0), lease, i);
+        if (length == 0)
             continue;
         if (used > 0)
-            mask[used++] = ',';
-        memcpy(mask + used, lease->devices[i].uuid, length);
-        used += length;
+            joined[joint_at] = joint;
+        used += length + (used > 0);
     }
-    status = hdpi_text_give(mask, used, text, capacity, needed);
+    status = hdpi_text_give(joined, used, text, capacity, needed);
 out:
-    free(mask);
+    free(joined);
     return status;
+}
+
+static size_t say_uuid(char *out, const hdp_lease *lease, int32_t index)
+{
+    size_t length = strlen(lease->devices[index].uuid);
+
+    if (!is_first(lease, index))
+        return 0;
+    memcpy(out, lease->devices[index].uuid, length);
+    return length;
+}
+
+static size_t say_spec(char *out, const hdp_lease *lease, int32_t index)
+{
+    const hdp_lease_device_info *device = &lease->devices[index];
+    const char *known = device->spec[0] ? device->spec : device->uuid;
+    size_t length = strlen(known), before = device->spec[0] ? 0 : 5;
+
+    memcpy(out, "cuda:", before);
+    memcpy(out + before, known, length);
+    return before + length;
+}
+
+hdp_status hdp_lease_mask(const hdp_lease *lease, char *text, size_t capacity,
+                          size_t *needed)
+{
+    return give_joined(lease, say_uuid, ',', text, capacity, needed);
+}
+
+hdp_status hdp_lease_spec(const hdp_lease *lease, char *text, size_t capacity,
+                          size_t *needed)
+{
+    return give_joined(lease, say_spec, '+', text, capacity, needed);
 }
 
 hdp_status hdp_lease_hand_over(hdp_lease *lease, char *text, size_t capacity,

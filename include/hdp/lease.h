@@ -6,6 +6,15 @@
  * leases: take one first, then make a group of what was granted. The rules at
  * the top of hdp.h hold here too.
  *
+ *     hdp_lease_options options = HDP_LEASE_OPTIONS_INIT;
+ *     options.count = 2;                      // any two that are free
+ *     options.timeout_ns = 600000000000;      // within ten minutes
+ *     hdp_lease_acquire(&lease, context, "auto", &options);
+ *     hdp_lease_spec(lease, text, sizeof text, NULL);
+ *     hdp_group_create_spec(&group, context, text, NULL);
+ *     ...
+ *     hdp_lease_destroy(lease);
+ *
  * How it works. Each device has an empty lock file named by its UUID in a
  * folder that all jobs share; to hold a device is to hold a kernel file lock
  * on it. The kernel lets go when the last descriptor is closed, so a killed
@@ -35,9 +44,9 @@
  *     install -d -m 2770 -g gpu /var/lib/hdp/lease
  * A folder that everybody may write to needs the sticky bit, and a lock file
  * in it must be its user's, root's or the folder's owner's, since any other
- * owner could delete it; there the administrator makes the files, once, by
- * `hdp_bench lease --gpus 1 -- true` for each device. Network file systems are
- * refused: their locks are not those of this kernel.
+ * owner could delete it; there root makes the files, once, by
+ * `hdp_bench lease -d cuda:all -- true`. Network file systems are refused:
+ * their locks are not those of this kernel.
  *
  * Containers share leases only where they share the folder: mount it into each
  * of them. hdp_lease_info.note and hdp_lease_list_info.note say in words whom
@@ -231,6 +240,12 @@ HDP_API hdp_status hdp_lease_device(hdp_lease_device_info *out,
  *  CUDA_VISIBLE_DEVICES of a process that is yet to start CUDA. A GPU of which
  *  several parts are held stands there once. */
 HDP_API hdp_status hdp_lease_mask(const hdp_lease *lease, char *text,
+                                  size_t capacity, size_t *needed);
+
+/** The devices joined by +, by the rule for text out: a specification for
+ *  hdp_group_create_spec(). Each as hdp_device.spec tells it; of an adopted
+ *  lease "cuda:" and the UUID. */
+HDP_API hdp_status hdp_lease_spec(const hdp_lease *lease, char *text,
                                   size_t capacity, size_t *needed);
 
 /**

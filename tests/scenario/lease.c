@@ -28,15 +28,6 @@ static int close_room(void **state)
     return 0;
 }
 
-static const char *uuid_of(const hdp_lease *lease, int32_t index)
-{
-    static hdp_lease_device_info info;
-
-    info.size = sizeof info;
-    expect_ok(hdp_lease_device(&info, lease, index));
-    return info.uuid;
-}
-
 static void expect_mask(const char *want, const hdp_lease *lease)
 {
     char text[512];
@@ -185,7 +176,7 @@ static void four_of_eight_get_one(void **state)
     (void)state;
     assert_true(shared != MAP_FAILED);
     for (int i = 0; i < 8; ++i) {
-        children[i] = fork();
+        children[i] = room_fork();
         if (children[i] == 0) {
             hdp_lease *lease = NULL;
             atomic_fetch_add(&shared->ready, 1);
@@ -199,9 +190,10 @@ static void four_of_eight_get_one(void **state)
                     atomic_fetch_add(&shared->wrong, 1);
                 _exit(0);
             }
+            hdp_lease_device_info info = { .size = sizeof info };
             if (status != HDP_OK ||
-                atomic_fetch_add(&shared->claimed[uuid_of(lease, 0)[4] - 'a'],
-                                 1) != 0)
+                hdp_lease_device(&info, lease, 0) != HDP_OK ||
+                atomic_fetch_add(&shared->claimed[info.uuid[4] - 'a'], 1) != 0)
                 atomic_fetch_add(&shared->wrong, 1);
             atomic_fetch_add(&shared->granted, 1);
             while (!atomic_load(&shared->let_go))
@@ -239,10 +231,10 @@ static void crossed_claims_both_end(void **state)
     pid_t there, back;
 
     (void)state;
-    there = fork();
+    there = room_fork();
     if (there == 0)
         _exit(cross("sim:0/uuid=GPU-a+sim:1/uuid=GPU-b"));
-    back = fork();
+    back = room_fork();
     if (back == 0)
         _exit(cross("sim:1/uuid=GPU-b+sim:0/uuid=GPU-a"));
     expect_number(0, room_child_answer(there), "{0,1}");
@@ -293,14 +285,19 @@ static void threads_compete_like_processes(void **state)
 /* A look takes nothing: a claim beside a thousand looks never fails. */
 static void looking_disturbs_nobody(void **state)
 {
+    hdp_lease_options options = HDP_LEASE_OPTIONS_INIT;
     pid_t child;
 
     (void)state;
-    child = fork();
+    options.directory = room.path;
+    child = room_fork();
     if (child == 0)
         for (;;) {
-            hdp_lease_entry entry;
-            room_look(&entry, &room, FOUR);
+            hdp_lease_list *list = NULL;
+            if (hdp_lease_list_create(&list, room.context, FOUR, &options) !=
+                HDP_OK)
+                _exit(1);
+            hdp_lease_list_destroy(list);
         }
     for (int i = 0; i < ROUNDS; ++i) {
         hdp_lease *lease = NULL;
@@ -308,7 +305,7 @@ static void looking_disturbs_nobody(void **state)
         hdp_lease_destroy(lease);
     }
     (void)kill(child, SIGKILL);
-    (void)room_child_answer(child);
+    expect_number(1000 + SIGKILL, room_child_answer(child), "the looker");
 }
 
 /* ---- which ones ---------------------------------------------------------- */
@@ -406,6 +403,31 @@ static void hosts_and_odd_names_are_refused(void **state)
     hdp_lease_destroy(lease);
 }
 
+/* What was granted is what a group is made of. Once there is a group, forked
+ * children are refused: those who fork come before. */
+static void a_group_of_what_was_granted(void **state)
+{
+    hdp_group_info info = { .size = sizeof info };
+    hdp_device device = { .size = sizeof device };
+    hdp_lease *lease = NULL, *held = NULL;
+    hdp_group *group = NULL;
+    char text[256];
+
+    (void)state;
+    expect_ok(room_claim(&held, &room, "sim:1/uuid=GPU-b", 0, 0));
+    expect_ok(room_claim(&lease, &room, FOUR, 2, 0));
+    expect_ok(hdp_lease_spec(lease, text, sizeof text, NULL));
+    assert_string_equal(text, "sim:0/uuid=GPU-a+sim:2/uuid=GPU-c");
+    expect_ok(hdp_group_create_spec(&group, room.context, text, NULL));
+    expect_ok(hdp_group_get(&info, group));
+    expect_number(2, info.member_count, "members");
+    expect_ok(hdp_group_device(&device, group, 1));
+    assert_string_equal(device.uuid, "GPU-c");
+    hdp_group_destroy(group);
+    hdp_lease_destroy(lease);
+    hdp_lease_destroy(held);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_room, close_room)
 
 int main(void)
@@ -424,6 +446,7 @@ int main(void)
         TEST(the_fastest_by_a_profile),
         TEST(the_most_free_memory),
         TEST(hosts_and_odd_names_are_refused),
+        TEST(a_group_of_what_was_granted),
     };
 
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);

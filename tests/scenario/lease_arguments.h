@@ -42,6 +42,8 @@ static void leases(void **state)
     REFUSED(hdp_lease_device, NULL, own.lease, 0);
     WRONG(LEASE, hdp_lease_mask, h, text, sizeof text, NULL);
     REFUSED(hdp_lease_mask, own.lease, NULL, sizeof text, NULL);
+    WRONG(LEASE, hdp_lease_spec, h, text, sizeof text, NULL);
+    REFUSED(hdp_lease_spec, own.lease, NULL, sizeof text, NULL);
     WRONG(LEASE, hdp_lease_hand_over, h, text, sizeof text, NULL);
     REFUSED(hdp_lease_hand_over, own.lease, NULL, sizeof text, NULL);
     WRONG(LEASE, hdp_lease_name_holder, h, 1);

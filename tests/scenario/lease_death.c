@@ -53,7 +53,7 @@ static void a_waiter_gets_it(void **state)
     room_open(&room);
     for (int i = 0; i < 5; ++i) {
         hdp_lease *lease = NULL;
-        pid_t child = room_holder(&room, ONE), killer = fork();
+        pid_t child = room_holder(&room, ONE), killer = room_fork();
         int64_t start_ns = now_ns(), killed_after_ns = 200 * MS;
         if (killer == 0) {
             sleep_ns(killed_after_ns);
@@ -166,7 +166,7 @@ static void a_child_cannot_let_go(void **state)
     (void)state;
     room_open(&room);
     expect_ok(room_claim(&lease, &room, ONE, 0, 0));
-    child = fork();
+    child = room_fork();
     if (child == 0)
         _exit(child_of_a_holder(lease));
     expect_number(0, room_child_answer(child), "the child");
@@ -187,7 +187,7 @@ static void the_owner_lets_go_at_once(void **state)
     (void)state;
     room_open(&room);
     expect_ok(room_claim(&lease, &room, ONE, 0, 0));
-    child = fork();
+    child = room_fork();
     if (child == 0)
         for (;;)
             (void)pause();

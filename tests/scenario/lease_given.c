@@ -34,7 +34,7 @@ static pid_t give_to(const hdp_lease *lease, const char *role, const char *text,
 
     expect_ok(hdp_lease_get(&info, lease));
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    pid_t child = fork();
+    pid_t child = room_fork();
     if (child == 0) {
         struct child given = { .role = role, .argument = text };
         for (int32_t i = 0; i < info.descriptor_count; ++i) {
@@ -122,7 +122,7 @@ static void a_gone_holder_is_said_to_be_gone(void **state)
     hdp_lease_entry entry;
 
     (void)state;
-    pid_t child = fork();
+    pid_t child = room_fork();
     if (child == 0)
         _exit(0);
     (void)room_child_answer(child);
@@ -188,6 +188,10 @@ static int role_adopt(const char *text)
          hdp_last_error());
     must(hdp_lease_get(&info, lease) == HDP_OK && info.adopted == 1, "info");
     must(hdp_lease_mask(lease, mask, sizeof mask, NULL) == HDP_OK, "mask");
+    char spec[128];
+    must(hdp_lease_spec(lease, spec, sizeof spec, NULL) == HDP_OK &&
+             strcmp(spec, "cuda:GPU-a+cuda:GPU-b") == 0,
+         "specification %s", spec);
     for (int32_t i = 0; i < info.descriptor_count; ++i) {
         int32_t fd = -1;
         must(hdp_lease_descriptor(&fd, lease, i) == HDP_OK &&
@@ -338,7 +342,7 @@ static void raised_rights_ignore_it(void **state)
     (void)snprintf(set, sizeof set, "HDP_LEASE_DIR=%.64s", room.path);
     assert_int_equal(copy_program(path), 0);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    pid_t child = fork();
+    pid_t child = room_fork();
     if (child == 0) {
         char *const words[] = { path, (char *)(uintptr_t) "where", NULL };
         char *const variables[] = { set, NULL };

@@ -217,7 +217,7 @@ static void become(uid_t user, gid_t group)
 /* What a child of another user gets: the negated status, or 91. */
 static int try_as(uid_t user, gid_t group, int64_t timeout_ns)
 {
-    pid_t child = fork();
+    pid_t child = room_fork();
 
     if (child == 0) {
         hdp_lease *lease = NULL;
@@ -235,7 +235,7 @@ static pid_t hold_as(uid_t user, gid_t group)
     pid_t child;
 
     assert_int_equal(pipe(ends), 0);
-    child = fork();
+    child = room_fork();
     if (child == 0) {
         hdp_lease *lease = NULL;
         become(user, group);
@@ -383,7 +383,7 @@ static int without_descriptors(void)
 
 static void in_a_child(int (*role)(void), const char *name)
 {
-    pid_t child = fork();
+    pid_t child = room_fork();
 
     if (child == 0)
         _exit(role());

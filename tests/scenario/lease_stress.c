@@ -3,7 +3,6 @@
  *   scenario_lease_stress [GRANTS [PROCESSES [DEVICES [SEED]]]] */
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include "lease_room.h"
 
 enum { PROCESSES_MAX = 256, DEVICES_MAX = 64, IDS_MAX = 1 << 20 };
@@ -133,7 +132,6 @@ static _Noreturn void work(int32_t id)
     struct chance chance = { (uint64_t)asked.seed * 1000003 +
                              (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15) };
 
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (!atomic_load(&table->stop) && !atomic_load(&table->failed))
         grant(&chance, id);
     _exit(0);
@@ -152,7 +150,7 @@ static void start(struct crew *crew, int64_t at)
 
     assert_true(id < IDS_MAX);
     crew->id[at] = id;
-    crew->pid[at] = fork();
+    crew->pid[at] = room_fork();
     if (crew->pid[at] == 0)
         work(id);
     assert_true(crew->pid[at] > 0);
