@@ -11,6 +11,7 @@
 enum { SAMPLES_KEPT = 256 }; /* raw ones of a member; the rest is not written */
 
 static const int64_t wait_ns = INT64_C(5000000000);
+static const int64_t hardly_ns = INT64_C(50000000);
 
 /* ---- telling ------------------------------------------------------------- */
 
@@ -260,7 +261,7 @@ void hdpi_cache_forget(struct hdpi_cache *cache)
     /* nothing is made where nothing is */
     HDPI_TRY(hdpi_cache_file_read(&text, &length, cache->path));
     if (text)
-        HDPI_TRY(hdpi_cache_file_change(cache->path, strike, cache, wait_ns));
+        HDPI_TRY(hdpi_cache_file_change(cache->path, strike, cache, hardly_ns));
 out:
     if (status != HDP_OK)
         hdpi_cache_doubt(cache, "stale answers stay");

@@ -39,7 +39,7 @@ int hdpi_cache_answer(hdp_profile **out, struct hdpi_cache *cache);
 void hdpi_cache_keep(struct hdpi_cache *cache, const hdp_profile *profile);
 
 /** Takes the answers to this question out of the file: the work has shown that
- *  they are stale. Waits as keep does. */
+ *  they are stale. Hardly waits: it may happen in the middle of a step. */
 void hdpi_cache_forget(struct hdpi_cache *cache);
 
 /* ---- cache_drift.c: when answers are stale ------------------------------- */
@@ -64,4 +64,22 @@ struct hdpi_cache_drift { /* zeroed before first use */
 int hdpi_cache_drifts(struct hdpi_cache_drift *drift,
                       const hdp_profile *profile, const int64_t *items,
                       const int64_t *compute_ns);
+
+/* Whoever works by an answer of a cache, and forgets it when it is stale. */
+struct hdpi_cache_watch;
+
+/**
+ * NULL where nothing is to be watched: no cache was asked, or `profile` was
+ * measured just now; and when memory is short, which is logged.
+ * @param options  As calibrated with; NULL is allowed.
+ * @param profile  Keeps a reference.
+ */
+struct hdpi_cache_watch *
+hdpi_cache_watch_open(hdp_group *group, const hdp_calibrate_options *options,
+                      hdp_profile *profile);
+/** One step's items and times. The first steps at a share are no samples.
+ *  Allocates nothing until the answer is forgotten, once. */
+void hdpi_cache_watch_step(struct hdpi_cache_watch *watch,
+                           const hdp_report *report);
+void hdpi_cache_watch_close(struct hdpi_cache_watch *watch);
 #endif

@@ -98,14 +98,15 @@ static void put_question(struct lines *lines, const hdp_group *group,
 {
     const struct hdpi_ask *asked = &group->members[member].device->row.ask;
     const char *compute = hdpi_names_text(&hdpi_dtype_names, asked->compute);
+    uint64_t sizes = 0;
 
     put(lines, "probe", "%s", hdpi_names_text(&hdpi_probe_names, ask->probe));
     put(lines, "dtype", "%s", hdpi_names_text(&hdpi_dtype_names, ask->dtype));
     put(lines, "compute", "%s", compute ? compute : "as it is");
-    if (ask->items)
-        put(lines, "sizes", "%d, %016" PRIx64, (int)ask->item_count,
-            mix(seed, ask->items,
-                (size_t)ask->item_count * sizeof *ask->items));
+    for (int32_t i = 0; i < ask->item_count; ++i) /* in whatever order */
+        sizes += mix(seed, &ask->items[i], sizeof *ask->items);
+    if (ask->item_count)
+        put(lines, "sizes", "%d, %016" PRIx64, (int)ask->item_count, sizes);
     else
         put(lines, "sizes", "chosen");
     put(lines, "threads", group->caller_mode ? "caller" : "member");

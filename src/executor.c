@@ -5,6 +5,7 @@
 #include "balancer.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "cache.h"
 #include "executor.h"
 #include "json/names.h"
 
@@ -12,6 +13,7 @@ static void executor_free(hdp_executor *executor)
 {
     hdp_plan_destroy(executor->plan);
     hdp_report_destroy(executor->seen);
+    hdpi_cache_watch_close(executor->watch);
     hdp_balancer_destroy(executor->balancer);
     hdp_group_destroy(executor->group);
     free(executor->caps);
@@ -104,6 +106,9 @@ static hdp_status create_on(hdp_executor **out, hdp_group *group,
         HDPI_TRY(hdp_calibrate(&measured, group, own->calibrate));
     HDPI_TRY(
         make_balancer(executor, own, own->profile ? own->profile : measured));
+    if (measured)
+        executor->watch =
+            hdpi_cache_watch_open(group, own->calibrate, measured);
     hdpi_object_init(&executor->object, HDPI_EXECUTOR);
     *out = executor;
     executor = NULL;
@@ -241,6 +246,8 @@ static hdp_status observe(hdp_executor *executor, const hdp_report *report)
         hdpi_balancer_observe(executor->balancer, report, &change);
 
     say_change(executor, report, &change);
+    if (status == HDP_OK)
+        hdpi_cache_watch_step(executor->watch, report);
     return status;
 }
 

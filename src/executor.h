@@ -11,6 +11,7 @@ struct hdp_executor {
     hdp_report *seen;       /* filled by each hdp_executor_observe() */
     int64_t *caps;          /* one a member as the balancer has it; -1: none */
     int64_t item_bytes;     /* of the split's options; 0: not known */
+    struct hdpi_cache_watch *watch; /* of the answer it began with, or NULL */
     int32_t learn, on_memory;
 };
 

@@ -514,6 +514,57 @@ static void an_executor_uses_it(void **state)
     }
 }
 
+/* Steps of work that is `slow` times slower on the second card than it was
+ * measured; what the log said of the cache meanwhile is in said. */
+static void work_by_the_cache(const char *slow, int steps)
+{
+    hdp_calibrate_options calibrate = { .size = sizeof calibrate,
+                                        .cache = cached_path };
+    hdp_executor_options options = { .size = sizeof options,
+                                     .calibrate = &calibrate };
+    hdp_context_options context_options = { .size = sizeof context_options,
+                                            .log = cached_note,
+                                            .log_level = HDP_LOG_INFO };
+    hdp_work work = { .size = sizeof work, .host = nothing };
+    hdp_context *context = NULL;
+    hdp_executor *executor = NULL;
+    char spec[256];
+
+    memset(&said, 0, sizeof said);
+    (void)snprintf(spec, sizeof spec,
+                   "sim:0/uuid=x/item=10us+sim:1/uuid=y/item=10us%s", slow);
+    expect_ok(hdp_context_create(&context, &context_options));
+    expect_ok(hdp_executor_create(&executor, context, spec, &options));
+    for (int i = 0; i < steps; ++i)
+        expect_ok(hdp_executor_run(NULL, executor, 1000, &work));
+    hdp_executor_destroy(executor);
+    hdp_context_destroy(context);
+}
+
+/* FAULTS 8: past a fifth for five steps the answer is stale. */
+static void what_steps_belie_is_forgotten(void **state)
+{
+    (void)state;
+    work_by_the_cache("", 20);
+    expect_number(0, said.hits, "hits of the first run");
+    assert_null(strstr(said.text, "forgotten"));
+    work_by_the_cache("/slow=1.15x@1", 20);
+    expect_number(1, said.hits, "hits of the second run");
+    assert_null(strstr(said.text, "forgotten"));
+    work_by_the_cache("/slow=1.5x@1", 4);
+    expect_number(1, said.hits, "hits of the third run");
+    assert_null(strstr(said.text, "forgotten"));
+    work_by_the_cache("/slow=1.5x@1", 20);
+    expect_number(1, said.hits, "hits of the fourth run");
+    assert_non_null(strstr(said.text, "cache: forgotten: 5 steps in a row"));
+    expect_number(0, said.warnings, "warnings: %s", said.text);
+    work_by_the_cache("", 20); /* measured again, and worked by */
+    expect_number(0, said.hits, "hits of the fifth run");
+    assert_null(strstr(said.text, "forgotten"));
+    work_by_the_cache("", 1);
+    expect_number(1, said.hits, "hits of the sixth run");
+}
+
 static void an_error_of_before_stays(void **state)
 {
     hdp_profile *profile;
@@ -551,6 +602,7 @@ int main(void)
         CACHE_TEST(a_starved_member_is_measured_again),
         CACHE_TEST(a_member_that_lacks_the_dtype_is_known),
         CACHE_TEST(an_executor_uses_it),
+        CACHE_TEST(what_steps_belie_is_forgotten),
         CACHE_TEST(an_error_of_before_stays),
     };
 
