@@ -59,9 +59,10 @@
  * is not counted. Host members have no lasting identity and are refused.
  *
  * fork() and exec(). Descriptors are close-on-exec. In a forked child the
- * lease is refused with HDP_ERR_FORKED, hdp_lease_destroy() there closes its
- * copies and the parent keeps the lease; but while such a child lives and does
- * not close them, it keeps the lease alive too. To give a lease to another
+ * lease is refused with HDP_ERR_FORKED; hdp_lease_destroy() there closes its
+ * copies, and the parent keeps the lease. The parent's hdp_lease_destroy() lets
+ * go whatever its children still have open, but if it dies instead, a child
+ * that has not closed them holds on until it ends. To give a lease to another
  * program on purpose: hdp_lease_hand_over() here, hdp_lease_adopt() there.
  */
 #ifndef HDP_LEASE_H
