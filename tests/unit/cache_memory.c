@@ -103,7 +103,10 @@ static const struct hdpi_cache_ask question = { .probe = HDP_PROBE_GEMM,
                                                 .dtype = HDP_F32,
                                                 .budget_ns = 300000000 };
 
-static char folder[] = "/dev/shm/hdp-memory-XXXXXX";
+/* in memory where that is possible: thousands of fsync() */
+static char in_memory[] = "/dev/shm/hdp-memory-XXXXXX",
+            on_disk[] = "/tmp/hdp-memory-XXXXXX";
+static const char *folder;
 static char path[160];
 static hdp_context *context;
 static hdp_group *group;
@@ -124,10 +127,11 @@ static int setup(void **state)
                                           .log_level = HDP_LOG_INFO };
 
     (void)state;
-    if (!mkdtemp(folder)) {
-        print_message("no /dev/shm: %s\n", strerror(errno));
+    folder = mkdtemp(in_memory);
+    if (!folder)
+        folder = mkdtemp(on_disk);
+    if (!folder)
         return -1;
-    }
     (void)snprintf(path, sizeof path, "%s/file", folder);
     return hdp_context_create(&context, &options) != HDP_OK ||
            hdp_group_create_spec(&group, context, "sim:0/uuid=a+sim:1/uuid=b",
