@@ -129,9 +129,9 @@ for words, part in (
 
 # ---- host members: what is declared happens, and is said
 got = ask("run", "--adapt", "-d", "host:0/threads=1", "--work", "gemm", "-N",
-          "512", "--slow", "host:0=4x@15", "--steps", "30", "--budget", "20ms")
+          "512", "--slow", "host:0=4x@40", "--steps", "80", "--budget", "20ms")
 times = got["steps"]["step_ns"]
-before, after = sorted(times[5:15])[5], sorted(times[16:])[7]
+before, after = min(times[5:40]), min(times[41:])  # of a core in other use too
 expect_true(after > 2 * before, f"4x slower: {before} ns, then {after} ns")
 expect_true("declared slowdown: 4x" in got["devices"][0]["slowdown"],
             "slowdown of a host member")
