@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "interrupt.h"
+#include "learn.h"
 
 enum { ITEMS = 1000 }; /* a rank, in multiples of the quantum */
 static const double limit_ns_a_rank = 20;
@@ -150,6 +151,9 @@ int cluster_bench(struct bench *bench, const hdp_profile *profile)
         code = make_models(&cluster, bench, profile);
     if (!code)
         code = time_both(&cluster, bench);
+    if (!code)
+        code =
+            learn_time(bench, cluster.profile, &cluster.split, cluster.total);
     hdp_profile_destroy(cluster.profile);
     free(cluster.models);
     free(cluster.rates);

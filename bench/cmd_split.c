@@ -6,6 +6,7 @@
 #include "cluster.h"
 #include "compare.h"
 #include "interrupt.h"
+#include "learn.h"
 #include "scaling.h"
 #include "table.h"
 
@@ -53,6 +54,8 @@ static int time_split(struct bench *bench, const hdp_profile *profile,
                                "a split takes %.0f ns, the limit is %.0f ns",
                                stats.median, limit_ns);
     }
+    if (!code && bench->options.ranks == 0 && !interrupt_seen())
+        code = learn_time(bench, profile, &split, bench->options.total);
     free(samples);
     return code;
 }

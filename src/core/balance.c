@@ -61,8 +61,6 @@ static hdp_status make_tables(struct hdpi_balance *balance,
     if (split->ratios)
         memcpy(balance->ratios, split->ratios, count * sizeof(double));
     balance->split = *split;
-    balance->split.min_items = balance->min_items;
-    balance->split.max_items = balance->max_items;
     balance->split.ratios = balance->ratios;
     return HDP_OK;
 }
@@ -82,6 +80,7 @@ static void start(struct hdpi_balance *balance, const hdp_split_options *split)
         at->own_max = split->max_items ? split->max_items[r] : -1;
         at->own_min = split->min_items ? split->min_items[r] : 0;
         at->limit = -1;
+        balance->limited |= at->own_max >= 0 || at->own_min > 0;
         if (curve->provenance != HDPI_FROM_STEPS)
             balance->scaled = balance->confirmed = 0;
     }
@@ -247,15 +246,21 @@ int64_t hdpi_balance_cap(const struct hdpi_balance *balance, int32_t rank)
                                   : lower_cap(cap, left / split->item_bytes);
 }
 
+/* A thousand ranks without limits are spared a look at each. */
 static void obey(struct hdpi_balance *balance, int drop_slow)
 {
+    hdp_split_options *split = &balance->split;
+
+    split->min_items = split->max_items = NULL;
+    if (!balance->limited && !drop_slow)
+        return;
+    split->min_items = balance->min_items;
+    split->max_items = balance->max_items;
     for (int32_t r = 0; r < balance->count; r++) {
         const struct hdpi_balance_rank *at = &balance->ranks[r];
-        int64_t cap = lower_cap(at->own_max, at->limit);
-        if (drop_slow && at->slow_now)
-            cap = 0;
+        int drop = drop_slow && at->slow_now;
         balance->min_items[r] = at->own_min;
-        balance->max_items[r] = cap;
+        balance->max_items[r] = drop ? 0 : lower_cap(at->own_max, at->limit);
     }
 }
 
@@ -323,9 +328,9 @@ static hdp_status make_plan(hdp_plan **out, struct hdpi_balance *balance,
     hdp_error before = *hdpi_error();
     int slow = 0;
 
-    obey(balance, 1);
     for (int32_t r = 0; r < balance->count; r++)
         slow |= balance->ranks[r].slow_now;
+    obey(balance, slow);
     hdp_status status = split(out, balance, belief, total);
     if (!slow)
         return status;
@@ -409,10 +414,7 @@ hdp_status hdpi_balance_force(hdp_plan **out, struct hdpi_balance *balance,
     forget_slow_now(balance);
     obey(balance, 1);
     balance->min_items[rank] = balance->max_items[rank] = share;
-    hdp_status status =
-        split(out, balance, balance->planned, balance->plan->info.total);
-    obey(balance, 1);
-    return status;
+    return split(out, balance, balance->planned, balance->plan->info.total);
 }
 
 static hdp_status make_next(struct hdpi_balance *balance, int64_t total)
@@ -445,6 +447,7 @@ void hdpi_balance_limit(struct hdpi_balance *balance, int32_t rank,
                         int64_t max_items)
 {
     balance->ranks[rank].limit = max_items;
+    balance->limited = 1;
     balance->renew = 1;
     balance->trying = -1;
 }

@@ -40,7 +40,8 @@ struct hdpi_balance_rank {
 struct hdpi_balance {
     int32_t count;
     hdp_split_options split; /* its arrays are own, the limits as now obeyed */
-    int64_t *min_items, *max_items;
+    int64_t *min_items, *max_items; /* in use where something limits */
+    int32_t limited;                /* 1: options or the caller limit a rank */
     double *ratios;
     int32_t *firsts; /* scratch: first steps of the report at hand */
     struct hdpi_balance_rank *ranks;

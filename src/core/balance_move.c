@@ -140,11 +140,12 @@ static double items_by(const struct hdpi_balance *balance, int32_t r, double ns)
 /* Whether the ranks together, each up to its cap, hold the total by then. */
 static int held_by(const struct hdpi_balance *balance, double target)
 {
+    const int64_t *max_items = balance->split.max_items;
     double left = (double)balance->plan->info.total;
     double ns = balance->split.may_bench ? target : target - balance->ring_ns;
 
     for (int32_t r = 0; r < balance->count && left > 0; r++) {
-        int64_t cap = balance->max_items[r];
+        int64_t cap = max_items ? max_items[r] : -1;
         if (cap == 0 || balance->curves->ranks[r].lacks_dtype)
             continue;
         double items = items_by(balance, r, ns);
@@ -211,7 +212,10 @@ static int weigh(struct hdpi_balance *balance, const struct now *now,
         balance->lost_ns += now->step_ns - balance->judged_ns;
     else
         balance->lost_ns = 0;
-    if (forced || (gain > band && balance->lost_ns >= cost_of(balance, plan))) {
+    /* those that are too slow may be needed all the same */
+    int other = plan->info.hash != balance->plan->info.hash;
+    if (other && (forced || (gain > band &&
+                             balance->lost_ns >= cost_of(balance, plan)))) {
         move_to(balance, plan);
         return 1;
     }
@@ -240,7 +244,7 @@ hdp_status hdpi_balance_judge(struct hdpi_balance *balance, int *moved)
         balance->lost_ns = 0;
         return HDP_OK;
     }
-    if (!forced)
+    if (!forced && (balance->idle > 0 || balance->any_slow))
         (void)hdpi_balance_find_slow(balance, now.most_items);
     HDPI_RETURN_IF(
         hdpi_balance_best(&plan, balance, balance->plan->info.total));
