@@ -27,6 +27,9 @@ static const double most_fixed = 1.0 / 3;
 /* A line is steeper than this, in ln(time) over ln(items). */
 static const double least_slope = 0.05;
 
+/* A move that is this much shorter than noise says nothing of a line. */
+static const double too_little = 0.01;
+
 /* ---- samples ------------------------------------------------------------- */
 
 /* A rank whose every step is the first at its share would never be learned:
@@ -60,14 +63,15 @@ static void bend(struct hdpi_balance *balance, int32_t rank, int64_t items,
     struct hdpi_balance_rank *at = &balance->ranks[rank];
     struct hdpi_rank_profile *curve = &balance->curves->ranks[rank];
     const struct hdpi_level *level = &at->level;
+    double doubt = level->doubt * level->way;
+
+    if (doubt < too_little * level->noise || curve->point_count > 0 ||
+        curve->lacks_dtype || hdpi_level_is_outlier(level, log))
+        return;
+    double part = doubt / (level->variance + level->noise);
     double by = hdpi_ln((double)items / (double)at->last_items);
-    double part = level->doubt * level->way / (level->variance + level->noise);
     double ns = curve->fixed_ns + curve->item_ns * (double)items;
     double slope = curve->item_ns * (double)items / ns;
-
-    if (curve->point_count > 0 || curve->lacks_dtype ||
-        hdpi_level_is_outlier(level, log))
-        return;
     slope += part * (log - level->log) / by;
     slope = slope < least_slope ? least_slope : slope > 1 ? 1 : slope;
     curve->item_ns = slope * ns / (double)items;
