@@ -308,6 +308,8 @@ def interrupted(name, words, form, ignored=False):
             signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL))
     try:
         for line in process.stderr:
+            if not line.startswith("{"):
+                continue  # a warning: the cores are busy with other work
             told = document(line)
             if told["phase"] == name and (told["done"] or name == "calibrate"):
                 break
