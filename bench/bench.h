@@ -114,7 +114,7 @@ void plans_table(struct bench *bench, const hdp_profile *profile,
                  const hdp_plan *plan);
 
 /** Why a rank's share is what it is, in words. */
-const char *plans_reason(int32_t bound_by, int32_t state);
+const char *plans_reason(const hdp_plan_info *info, int rank);
 
 /* ---- the commands -------------------------------------------------------- */
 

@@ -162,8 +162,7 @@ static int tell_reasons(struct demo *demo, FILE *out)
                 m ? "         " : "why      ", name[m],
                 (long long)info.items[m], each_ns / 1e3,
                 table_ns(time, (double)info.predicted_ns[m]));
-        fprintf(out, "          %s\n",
-                plans_reason(info.bound_by[m], info.state[m]));
+        fprintf(out, "          %s\n", plans_reason(&info, m));
     }
     fprintf(out, "change    were %s not slowed, it would get %lld, a step %s\n",
             name[1], (long long)whatif.unslowed_items,

@@ -19,10 +19,32 @@ static const char *bound_name(int32_t bound)
     return bound >= 0 && bound <= HDP_BOUND_DROPPED ? bounds[bound] : "?";
 }
 
-const char *plans_reason(int32_t bound_by, int32_t state)
+/* A share that nothing but the rule itself bounds. */
+static const char *rule_reason(const hdp_plan_info *info, int rank)
 {
     static const char *const reasons[] = {
-        [HDP_BOUND_SPEED] = "as much as it can do while the others work",
+        [HDP_RULE_FINISH] = "as much as it can do while the others work",
+        [HDP_RULE_PROPORTIONAL] = "in proportion to its speed",
+        [HDP_RULE_EQUAL] = "as many as the others",
+        [HDP_RULE_SINGLE] = "all: it is the fastest alone",
+        [HDP_RULE_MANUAL] = "its part of what was asked",
+    };
+
+    if (info->total == 0)
+        return "nothing: there are no items";
+    if (info->items[rank] == 0 && info->rule == HDP_RULE_FINISH)
+        return "nothing: the others end as soon without it";
+    if (info->items[rank] == 0 && info->rule == HDP_RULE_SINGLE)
+        return "nothing: another does it all";
+    return info->rule >= 0 && info->rule <= HDP_RULE_MANUAL
+               ? reasons[info->rule]
+               : "?";
+}
+
+const char *plans_reason(const hdp_plan_info *info, int rank)
+{
+    static const char *const reasons[] = {
+        [HDP_BOUND_SPEED] = NULL,
         [HDP_BOUND_MEMORY] = "as much as its memory holds",
         [HDP_BOUND_QUANTUM] = "the nearest multiple of the quantum",
         [HDP_BOUND_MIN] = "its minimum, though the step gets longer",
@@ -31,11 +53,14 @@ const char *plans_reason(int32_t bound_by, int32_t state)
         [HDP_BOUND_DTYPE] = "nothing: it cannot compute this type",
         [HDP_BOUND_DROPPED] = "nothing: any share would lengthen the step",
     };
+    int32_t bound = info->bound_by[rank];
 
-    if (state == HDP_BENCHED)
+    if (info->state[rank] == HDP_BENCHED)
         return "nothing, and left out of the reduce as well";
-    return bound_by >= 0 && bound_by <= HDP_BOUND_DROPPED ? reasons[bound_by]
-                                                          : "?";
+    if (bound == HDP_BOUND_SPEED ||
+        (bound == HDP_BOUND_LINK && info->rule != HDP_RULE_FINISH))
+        return rule_reason(info, rank);
+    return bound >= 0 && bound <= HDP_BOUND_DROPPED ? reasons[bound] : "?";
 }
 
 int plans_options(struct bench *bench, const hdp_profile *profile, int32_t rule,
@@ -104,6 +129,8 @@ json_t *plans_json(const struct bench *bench, const hdp_plan *plan)
                         json_string(options_rule_name(info.rule)));
     json_object_set_new(json, "total", json_integer(info.total));
     json_object_set_new(json, "quantum", json_integer(info.quantum));
+    if (info.quantum == 0) /* they differ */
+        json_object_set_new(json, "quanta", document_ints(info.quanta, count));
     json_object_set_new(json, "asked",
                         info.rule == HDP_RULE_MANUAL && from->ratio_count
                             ? document_reals(from->ratios, from->ratio_count)
@@ -122,8 +149,7 @@ json_t *plans_json(const struct bench *bench, const hdp_plan *plan)
     json_object_set_new(json, "bound_by",
                         names_json(info.bound_by, count, bound_name));
     for (int i = 0; i < count; ++i)
-        json_array_append_new(
-            why, json_string(plans_reason(info.bound_by[i], info.state[i])));
+        json_array_append_new(why, json_string(plans_reason(&info, i)));
     json_object_set_new(json, "why", why);
     json_object_set_new(json, "equal_ns",
                         info.equal_ns < 0 ? json_null()
@@ -145,7 +171,7 @@ static void compare_line(FILE *out, const char *what, int64_t ns,
         return;
     }
     fprintf(out, "%-12s %s", what, table_ns(time, (double)ns));
-    if (step_ns > 0)
+    if (step_ns > 0 && ns < INT64_MAX)
         fprintf(out, ", %.2f x the time", (double)ns / (double)step_ns);
     fputc('\n', out);
 }
@@ -183,36 +209,108 @@ static void why_not_equal(struct bench *bench, const hdp_profile *profile,
     hdp_plan_destroy(plan);
 }
 
+/* Ranks that got their share for the same reason, 0-2, 5. */
+static int tell_ranks(FILE *out, const hdp_plan_info *info, int first)
+{
+    const char *reason = plans_reason(info, first);
+    int length = 0;
+
+    for (int i = first; i < info->rank_count; ++i) {
+        int begin = i;
+        if (plans_reason(info, i) != reason)
+            continue;
+        while (i + 1 < info->rank_count && plans_reason(info, i + 1) == reason)
+            ++i;
+        length += fprintf(out, "%s%d", length ? ", " : "", begin);
+        if (i > begin)
+            length += fprintf(out, "-%d", i);
+    }
+    return length;
+}
+
+/* Each reason once, below the shares: beside them it would be too wide. */
+static void tell_reasons(FILE *out, const hdp_plan_info *info)
+{
+    enum { REASONS_MAX = 16 };
+    const char *told[REASONS_MAX];
+    int count = 0, t;
+
+    fputc('\n', out);
+    for (int i = 0; i < info->rank_count && count < REASONS_MAX; ++i) {
+        const char *reason = plans_reason(info, i);
+        for (t = 0; t < count && told[t] != reason;)
+            ++t;
+        if (t < count)
+            continue;
+        told[count++] = reason;
+        fputs("rank ", out);
+        int width = 7 - tell_ranks(out, info, i);
+        fprintf(out, "%*s %s\n", width > 0 ? width : 0, "", reason);
+    }
+}
+
+/* With what was asked, and each rank's quantum, where there is such. */
+static void tell_shares(struct bench *bench, const hdp_plan_info *info)
+{
+    const struct options *options = &bench->options;
+    int asked = info->rule == HDP_RULE_MANUAL &&
+                options->ratio_count == info->rank_count;
+    int quanta = info->quantum == 0, columns = 0;
+    const char *titles[TABLE_COLUMNS_MAX + 1] = { NULL };
+    struct table table;
+    char time[24], text[TABLE_CELL_MAX], alignment[TABLE_COLUMNS_MAX + 1];
+    double sum = 0;
+
+    titles[columns++] = "rank";
+    titles[columns++] = "device";
+    titles[columns++] = "items";
+    titles[columns++] = "share";
+    if (asked)
+        titles[columns++] = "asked";
+    if (quanta)
+        titles[columns++] = "quantum";
+    titles[columns++] = "from";
+    titles[columns++] = "takes";
+    for (int i = 0; asked && i < info->rank_count; ++i)
+        sum += options->ratios[i] / 2; /* two of the largest fit */
+    snprintf(alignment, sizeof alignment, "%.*s", columns, "rlrrrrrr");
+    table_open(&table, alignment, titles);
+    for (int i = 0; i < info->rank_count; ++i) {
+        table_cell(&table, "%d", i);
+        table_cell(&table, "%s",
+                   i < bench->members
+                       ? library_label(&bench->devices[i], text, sizeof text)
+                       : "-");
+        table_cell(&table, "%lld", (long long)info->items[i]);
+        table_cell(&table, "%.2f %%", 100 * info->weights[i]);
+        if (asked)
+            table_cell(&table, "%.2f %%", 50 * (options->ratios[i] / sum));
+        if (quanta)
+            table_cell(&table, "%lld", (long long)info->quanta[i]);
+        table_cell(&table, "%lld", (long long)info->offsets[i]);
+        table_cell(&table, "%s", table_ns(time, (double)info->predicted_ns[i]));
+    }
+    table_close(&table, bench->document.text);
+}
+
 void plans_table(struct bench *bench, const hdp_profile *profile,
                  const hdp_plan *plan)
 {
-    static const char *const titles[] = { "rank", "device", "items", "share",
-                                          "from", "takes",  "why",   NULL };
     FILE *out = bench->document.text;
-    struct table table;
     hdp_plan_info info;
     char time[24], text[TABLE_CELL_MAX] = "";
 
     hdp_options_init(&info, sizeof info);
     if (hdp_plan_get(&info, plan) != HDP_OK)
         return;
-    fprintf(out, "\nrule %s: %lld items, quantum %lld\n\n",
-            options_rule_name(info.rule), (long long)info.total,
-            (long long)info.quantum);
-    table_open(&table, "rlrrrrl", titles);
-    for (int i = 0; i < info.rank_count; ++i) {
-        table_cell(&table, "%d", i);
-        table_cell(&table, "%s",
-                   i < bench->members
-                       ? library_label(&bench->devices[i], text, sizeof text)
-                       : "-");
-        table_cell(&table, "%lld", (long long)info.items[i]);
-        table_cell(&table, "%.2f %%", 100 * info.weights[i]);
-        table_cell(&table, "%lld", (long long)info.offsets[i]);
-        table_cell(&table, "%s", table_ns(time, (double)info.predicted_ns[i]));
-        table_cell(&table, "%s", plans_reason(info.bound_by[i], info.state[i]));
-    }
-    table_close(&table, out);
+    fprintf(out, "\nrule %s: %lld items, ", options_rule_name(info.rule),
+            (long long)info.total);
+    if (info.quantum)
+        fprintf(out, "quantum %lld\n\n", (long long)info.quantum);
+    else
+        fputs("each rank with its own quantum\n\n", out);
+    tell_shares(bench, &info);
+    tell_reasons(out, &info);
     fprintf(out, "\n%-12s %s", "step", table_ns(time, (double)info.step_ns));
     fprintf(out, " predicted; lower bound %s, gap %.3g\n",
             table_ns(time, (double)info.lower_bound_ns), info.gap);

@@ -150,6 +150,9 @@ static void spread(struct maker *maker, const char *type, json_t *object)
                                 json_array_get(value, i));
         }
         copy_fields(&flat, row, object);
+        value = json_array_get(json_object_get(object, "quanta"), i);
+        if (value) /* its own, for the 0 that says that they differ */
+            json_object_set(row, "quantum", value);
     }
 }
 

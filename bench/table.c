@@ -65,6 +65,10 @@ const char *table_ns(char *buffer, double ns)
     } units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" } };
     int i = 0;
 
+    if (ns >= 9.2e18) { /* as far as the library counts */
+        snprintf(buffer, 24, "> 292 years");
+        return buffer;
+    }
     while (i < 3 && fabs(ns) < units[i].scale)
         ++i;
     snprintf(buffer, 24, i == 3 ? "%.0f %s" : "%.3f %s", ns / units[i].scale,
