@@ -130,6 +130,10 @@ static void draw_bar(struct drawing *drawing, const struct picture_panel *panel,
     double left = x_of(drawing, 0), busy = x_of(drawing, bar->compute_ns);
     double wait = x_of(drawing, last_ns), end = x_of(drawing, panel->step_ns);
 
+    if (bar->benched) {
+        draw_idle(drawing, panel->step_ns, y, left, end);
+        return;
+    }
     if (bar->items > 0)
         draw_busy(drawing, bar, member, y, left, busy);
     if (wait - busy > 1)

@@ -14,6 +14,7 @@ enum {
 struct picture_bar {
     int64_t items;
     double compute_ns; /* from the start of the step */
+    int benched;       /* out of the reduce as well */
 };
 
 struct picture_panel {

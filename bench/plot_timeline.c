@@ -42,6 +42,13 @@ static const char *rule_text(const char *rule)
     return "";
 }
 
+static int is_benched(json_t *state)
+{
+    const char *name = json_string_value(state);
+
+    return name && strcmp(name, "benched") == 0;
+}
+
 /* A result has `member_ns` and its step is a sample; a plan has `rank_ns`. */
 static int fill_panel(struct timeline *self, json_t *row)
 {
@@ -49,6 +56,7 @@ static int fill_panel(struct timeline *self, json_t *row)
     struct picture_panel *panel = &picture->panel[picture->panels];
     json_t *shares = json_object_get(row, "shares");
     json_t *sample = json_object_get(row, "step_ns");
+    json_t *states = json_object_get(row, "state");
     json_t *ends =
         json_object_get(row, self->predicted ? "rank_ns" : "member_ns");
     int members = (int)json_array_size(shares);
@@ -76,6 +84,7 @@ static int fill_panel(struct timeline *self, json_t *row)
         plot_number(json_array_get(ends, (size_t)m), &most);
         items = items < 9e18 ? items : 9e18;
         self->items += items;
+        panel->bar[m].benched = is_benched(json_array_get(states, (size_t)m));
         panel->bar[m].items = (int64_t)items;
         panel->bar[m].compute_ns = /* medians of both need not fit */
             most < panel->step_ns ? most : panel->step_ns;

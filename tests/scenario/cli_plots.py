@@ -348,6 +348,18 @@ with tempfile.TemporaryDirectory() as folder:
             expect(got.returncode, 2, f"{kind} of 65: exit code")
             expect_true("64" in got.stderr, f"{kind} of 65: {got.stderr}")
 
+    # ---- who is left out of the reduce has no part of it in the picture
+    BIG = ["split", "-d", "@desk", "-N", "256", "--reduce-bytes", "400MB"]
+    for more, blocks in ((["--bench-members"], 2), ([], 3)):
+        run(*BIG, *more, "--out", at("desk.json"))
+        run("plot", at("desk.json"), "--kind", "timeline", "--out",
+            at("desk.svg"))
+        root = drawn(content("desk.svg"), f"desk {more}")
+        reduces = [r for r in root.iter(SVG + "rect") if number(r, "width") > 50
+                   and r.get("fill") == "#333333"]
+        expect(len(reduces), blocks, f"members in the reduce, {more}")
+        expect("idle 234 ms" in words(root), blocks == 2, f"idle {more}")
+
     # ---- what others wrote: names for XML, figures beyond reason
     value = many(2)
     value["devices"][0]["spec"] = "<a&b>\"'\x01\x1f\ufffe\uffff]]>"
