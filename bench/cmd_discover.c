@@ -35,41 +35,140 @@ static void bytes_cell(struct table *table, int64_t bytes)
     table_cell(table, "%s", bytes ? table_bytes(text, (double)bytes) : "-");
 }
 
+/* What is asked for by, and what must not be missed. */
+static void say_device(FILE *out, const hdp_device *device)
+{
+    char words[TABLE_CELL_MAX];
+    const char *slow = library_slowdown(device, words, sizeof words);
+
+    fprintf(out, "# device %d: %s", (int)device->logical_id, device->spec);
+    if (device->kind == HDP_HOST && device->name[0])
+        fprintf(out, ", %s", device->name);
+    if (device->partition_sms)
+        fprintf(out, ", a partition of %d SMs", (int)device->partition_sms);
+    if (device->display)
+        fputs(", drives a display", out);
+    if (device->kind == HDP_CUDA && !device->runnable)
+        fputs("; this build has no code for it", out);
+    fprintf(out, "%s%s\n", slow ? "; " : "", slow ? slow : "");
+}
+
+/* Titles alone are no table. */
+static void tell_table(struct table *table, int32_t rows, FILE *out)
+{
+    if (rows > 0)
+        table_close(table, out);
+    else
+        free(table->text);
+}
+
+/* What a device is, and by which names it can be told from all others. */
 static int show_devices(struct bench *bench, const hdp_topology *topology,
                         int32_t count)
 {
-    static const char *const titles[] = { "device", "name", "threads", "SMs",
-                                          "memory", "free", "note",    NULL };
+    static const char *const titles[] = { "id",      "device",  "SMs",
+                                          "threads", "compute", "memory",
+                                          "free",    NULL };
+    static const char *const names[] = { "id", "UUID", "PCI", NULL };
+    FILE *out = bench->document.text;
     json_t *list = json_array();
-    struct table table;
+    struct table table, identities;
     char words[TABLE_CELL_MAX];
     int code = EXIT_OK;
 
-    table_open(&table, "llrrrrl", titles);
+    table_open(&table, "rlrrrrr", titles);
+    table_open(&identities, "rll", names);
     for (int32_t i = 0; !code && i < count; ++i) {
         hdp_device device;
         hdp_options_init(&device, sizeof device);
         code = library_try(bench, hdp_topology_device(&device, topology, i));
         if (code)
             break;
-        const char *slow = library_slowdown(&device, words, sizeof words);
         json_array_append_new(list, library_device_json(&device));
-        table_cell(&table, "%s", device.spec);
-        table_cell(&table, "%.60s", device.name);
-        count_cell(&table, device.thread_count);
+        say_device(out, &device);
+        table_cell(&table, "%d", (int)device.logical_id);
+        table_cell(&table, "%s", library_label(&device, words, sizeof words));
         count_cell(&table, device.sm_count);
+        count_cell(&table, device.thread_count);
+        if (device.compute_major)
+            table_cell(&table, "%d.%d", (int)device.compute_major,
+                       (int)device.compute_minor);
+        else
+            table_cell(&table, "-");
         bytes_cell(&table, device.memory_bytes);
         bytes_cell(&table, device.free_bytes);
-        table_cell(&table, "%s",
-                   slow                      ? slow
-                   : device.runnable         ? ""
-                   : device.kind == HDP_CUDA ? "this build has no code for it"
-                                             : "");
+        table_cell(&identities, "%d", (int)device.logical_id);
+        table_cell(&identities, "%s", device.uuid[0] ? device.uuid : "-");
+        table_cell(&identities, "%s", device.pci[0] ? device.pci : "-");
     }
-    table_close(&table, bench->document.text);
+    fputs(count ? "\n" : "no device\n", out);
+    tell_table(&table, count, out);
+    fputs(count ? "\n" : "", out);
+    tell_table(&identities, count, out);
     document_set(&bench->document, "devices", list);
     return code;
 }
+
+/* ---- links --------------------------------------------------------------- */
+
+static const json_t *link_between(const json_t *links, int32_t from, int32_t to)
+{
+    for (size_t i = 0; i < json_array_size(links); ++i) {
+        const json_t *link = json_array_get(links, i);
+        if (json_integer_value(json_object_get(link, "from")) == from &&
+            json_integer_value(json_object_get(link, "to")) == to)
+            return link;
+    }
+    return NULL;
+}
+
+static void link_cell(FILE *out, const json_t *link)
+{
+    double rate = json_number_value(json_object_get(link, "bytes_per_second"));
+    int peer = json_is_true(json_object_get(link, "peer"));
+    char text[32] = "-";
+
+    if (link && rate > 0)
+        snprintf(text, sizeof text, "%.1f%s", rate / 1e9, peer ? "*" : "");
+    else if (link)
+        snprintf(text, sizeof text, "?%s", peer ? "*" : "");
+    fprintf(out, "%8s", text);
+}
+
+/* One way, from the row's device to the column's. */
+static void show_links(struct bench *bench, json_t *topology, int32_t count)
+{
+    enum { COUNT_MAX = 9 }; /* in 80 columns */
+    json_t *links = json_object_get(topology, "links");
+    json_t *devices = json_object_get(topology, "devices");
+    FILE *out = bench->document.text;
+    json_t *ids[COUNT_MAX];
+
+    if (json_array_size(links) == 0)
+        return;
+    document_set(&bench->document, "links", json_incref(links));
+    if (count > COUNT_MAX) {
+        fprintf(out, "\nlinks: %zu, which -o json lists\n",
+                json_array_size(links));
+        return;
+    }
+    fputs("\nGB/s from a row's device to a column's, * with peer access\n",
+          out);
+    fprintf(out, "%4s", "");
+    for (int32_t i = 0; i < count; ++i) {
+        ids[i] =
+            json_object_get(json_array_get(devices, (size_t)i), "logical_id");
+        fprintf(out, "%8d", (int)json_integer_value(ids[i]));
+    }
+    for (int32_t from = 0; from < count; ++from) {
+        fprintf(out, "\n%4d", (int)json_integer_value(ids[from]));
+        for (int32_t to = 0; to < count; ++to)
+            link_cell(out, link_between(links, from, to));
+    }
+    fputc('\n', out);
+}
+
+/* ---- the mask ------------------------------------------------------------ */
 
 static json_t *entry_json(const json_t *entry)
 {
@@ -135,7 +234,10 @@ static void show_mask(struct bench *bench, const json_t *visibility)
 
     fputs(json_array_size(list) > 0 ? "\nthe mask, entry by entry:\n"
           : mask && !*mask          ? "\nthe mask is empty\n"
-                                    : "\n",
+          : json_array_size(visible) > 0 || json_is_string(error) ||
+                  (order && !order_known(order))
+              ? "\n"
+              : "",
           out);
     for (size_t i = 0; i < json_array_size(list); ++i) {
         json_array_append_new(entries, entry_json(json_array_get(list, i)));
@@ -224,7 +326,7 @@ int command_discover(struct bench *bench)
     options.mask = bench->options.mask;
     options.order = bench->options.order;
     hdp_options_init(&info, sizeof info);
-    fprintf(bench->document.text, "# hdp_bench %s discover\n\n", hdp_version());
+    fprintf(bench->document.text, "# hdp_bench %s discover\n", hdp_version());
     int code =
         library_try(bench, hdp_discover(&topology, bench->context, &options));
     if (!code)
@@ -235,8 +337,10 @@ int command_discover(struct bench *bench)
         code = record_topology(bench, topology, &text);
     if (!code && !(json = json_loads(text, 0, NULL)))
         code = library_no_memory(bench);
-    if (!code)
+    if (!code) {
+        show_links(bench, json, info.device_count);
         show_mask(bench, json_object_get(json, "visibility"));
+    }
     if (!code && !options.machine)
         say_absent(bench);
     if (!code)

@@ -116,6 +116,21 @@ expect([d["name"] for d in got["devices"]], ["NVIDIA GeForce RTX 4090"] * 2,
        "names of twin")
 expect([d["sms"] for d in got["devices"]], [128, 128], "SMs of twin")
 
+# ---- with links between them, and all names that a card has
+got = ask("discover", "--machine", "@lab")
+expect([(link["from"], link["to"]) for link in got["links"] if link["peer"]],
+       [(0, 1), (1, 0)], "who reaches whose memory")
+expect({link["bytes_per_second"] for link in got["links"]},
+       {22000000000, 11000000000}, "rates of links")
+table = run("discover", "--machine", "@lab").stdout
+for device in got["devices"]:
+    expect_true(f" {device['logical_id']}  {device['uuid']}  {device['pci']}\n"
+                in table, f"identities: {table}")
+expect_true("   0       -   22.0*    11.0\n   1   22.0*       -    11.0\n"
+            "   2    11.0    11.0       -\n" in table, f"links: {table}")
+expect_true("links" not in ask("discover", "--machine", "sim:0-1"),
+            "links of devices of which nothing is known")
+
 # a plain path is a file, also without a folder in it
 desk = ask("discover", "--machine", "@desk")["devices"]
 for path, folder in (("desk.json", FOLDER), ("./desk.json", FOLDER),
