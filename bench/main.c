@@ -114,6 +114,11 @@ static int open_files(struct bench *bench)
                 options->out[i], options_command_name(options->command),
                 options->command == COMMAND_RUN ? " --work empty" : "");
     for (int i = 0; i < options->out_count; ++i)
+        if (options->save && outfile_same(options->save, options->out[i]))
+            return failure_usage(&bench->failure, "--out", 0,
+                                 "--out '%.64s': is the file of --save",
+                                 options->out[i]);
+    for (int i = 0; i < options->out_count; ++i)
         if (!outfile_open(&bench->out[i], options->out[i]))
             return failure_own(&bench->failure, EXIT_ENVIRONMENT,
                                HDP_ERR_SYSTEM, "--out %.128s: %s",

@@ -62,15 +62,34 @@ static int calibrate(struct bench *bench, const struct measure *measure,
     return code;
 }
 
+/* What was measured in one type says nothing of another. */
+static int check_dtype(struct bench *bench, const hdp_profile *profile)
+{
+    const struct options *options = &bench->options;
+    hdp_profile_info info;
+
+    hdp_options_init(&info, sizeof info);
+    int code = library_try(bench, hdp_profile_get(&info, profile));
+    if (code || options->dtype < 0 || info.probe == HDP_PROBE_WORK ||
+        options->dtype + 1 == info.dtype)
+        return code;
+    return failure_usage(&bench->failure, "--dtype", 0,
+                         "--dtype %s: --profile %.128s is of %s",
+                         options_dtype_name(options->dtype + 1),
+                         options->profile, options_dtype_name(info.dtype));
+}
+
 static int load(struct bench *bench, hdp_profile **out)
 {
     hdp_profile *all = NULL;
     int code =
         library_try(bench, hdp_profile_load(&all, bench->options.profile));
 
+    if (!code)
+        code = check_dtype(bench, all);
     if (!code && bench->group) {
         code = library_try(bench, hdp_profile_select(out, all, bench->group));
-    } else {
+    } else if (!code) {
         *out = all;
         all = NULL;
     }

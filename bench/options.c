@@ -169,6 +169,10 @@ static int add_remove(struct options *out, const char *option,
     if (out->remove_count == OPTIONS_REMOVE_MAX)
         return failure_usage(failure, option, 0, "%s: more than %d ranks",
                              option, OPTIONS_REMOVE_MAX);
+    for (int i = 0; i < out->remove_count; ++i)
+        if (out->remove[i] == rank)
+            return failure_usage(failure, option, 0, "%s %lld: given twice",
+                                 option, (long long)rank);
     out->remove[out->remove_count++] = rank;
     return EXIT_OK;
 }

@@ -27,6 +27,20 @@ int32_t outfile_format(const char *path)
     return -1;
 }
 
+int outfile_same(const char *a, const char *b)
+{
+    struct stat first, second;
+
+    if (stat(a, &first) == 0 && stat(b, &second) == 0)
+        return S_ISREG(first.st_mode) && first.st_dev == second.st_dev &&
+               first.st_ino == second.st_ino;
+    while (strncmp(a, "./", 2) == 0)
+        a += 2;
+    while (strncmp(b, "./", 2) == 0)
+        b += 2;
+    return strcmp(a, b) == 0;
+}
+
 /* The mode is the user's: 0666 less the umask. */
 static int open_beside(struct outfile *out)
 {

@@ -15,6 +15,9 @@ struct outfile {
 /** FORMAT_* by suffix: .json .jsonl .csv .md .txt .svg; -1: none of them. */
 int32_t outfile_format(const char *path);
 
+/** Whether both paths lead to one file, also one that is not there yet. */
+int outfile_same(const char *a, const char *b);
+
 /** Returns 0 on failure; errno says why, and nothing is left behind. An
  *  existing file keeps its mode and, until the commit, its contents. */
 int outfile_open(struct outfile *out, const char *path);

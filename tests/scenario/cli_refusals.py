@@ -4,9 +4,10 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "cli"))
-from program import ask, document, end, expect, expect_true, run
+from program import SOURCE, ask, document, end, expect, expect_true, run
 
 PAIR = "sim:0/item=10us+sim:1/item=50us"
+DESK = os.path.join(SOURCE, "examples", "machines", "desk.json")
 
 # words, what the message must hold, position in the option's value or None
 USAGE = [
@@ -52,6 +53,14 @@ USAGE = [
      None),
     (["calibrate", "-d", PAIR, "--dtype", "i32"], "i32", 1),
     (["reduce", "-d", PAIR, "--op", "max", "--weights", "3/1"], "max", None),
+    (["split", "-d", PAIR, "-N", "8", "--remove", "1", "--remove", "1"],
+     "--remove 1: given twice", None),
+    (["split", "-d", PAIR, "-N", "8", "--save", "x.json", "--out",
+      "./x.json"], "--save", None),
+    (["split", "--profile", DESK, "-N", "8", "--dtype", "bf16"],
+     "desk.json is of f32", None),
+    (["split", "-d", "@desk", "--profile", DESK, "-N", "8", "--dtype", "f16"],
+     "desk.json is of f32", None),
 ]
 
 for words, part, position in USAGE:
