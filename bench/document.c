@@ -73,8 +73,10 @@ static json_t *error_json(const struct failure *failure)
     const hdp_error *error = &failure->error;
     json_t *json = json_object();
 
-    json_object_set_new(json, "status",
-                        json_string(failure_status_name(error->status)));
+    json_object_set_new(
+        json, "status",
+        json_string(error->status ? failure_status_name(error->status)
+                                  : failure_exit_name(failure->exit_code)));
     json_object_set_new(json, "code", json_integer(error->status));
     json_object_set_new(json, "exit_code", json_integer(failure->exit_code));
     json_object_set_new(json, "text", document_text_or_null(error->text));

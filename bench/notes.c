@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "jsonwriter.h"
 
 static const int64_t second_ns = 1000000000;
 
@@ -30,9 +31,24 @@ static void end_line(struct notes *notes)
     notes->line_open = 0;
 }
 
+/* Between lines of progress that a program reads, one more of another type. */
+static void put_json(const char *type, const char *text)
+{
+    json_t *line = json_object();
+
+    json_object_set_new(line, "type", json_string(type));
+    json_object_set_new(line, "text", document_text_or_null(text));
+    jsonwriter_line(stderr, line);
+    json_decref(line);
+}
+
 static void put_line(const struct notes *notes, const char *color,
                      const char *prefix, const char *text)
 {
+    if (notes->progress == PROGRESS_JSONL) {
+        put_json(strcmp(prefix, "hdp_bench") ? prefix : "error", text);
+        return;
+    }
     fprintf(stderr, "%s%s:%s %s\n", notes->color ? color : "", prefix,
             notes->color ? "\033[0m" : "", text);
 }

@@ -235,6 +235,12 @@ expect(document(told.stdout)["status"], "ok", "stdout beside progress")
 expect_true("calibrate 1/1" in told.stderr and
             told.stderr.endswith("split 200/200\n"),
             f"progress always: {told.stderr}")
+said = lines_of(run("split", "-d", "sim:0/mem=1GiB", "-N", "5", "--item-bytes",
+                    "1GiB", "--progress", "jsonl",
+                    env={"HDP_NO_SUCH": "1"}).stderr)
+expect([line["type"] for line in said if line["type"] != "progress"],
+       ["warning", "error"], "what else is said between lines of progress")
+expect_true("HDP_NO_SUCH" in said[0]["text"], f"the warning: {said[0]}")
 told = lines_of(run(*TIMED, "--progress", "jsonl").stderr)
 expect({line["type"] for line in told}, {"progress"}, "types of progress")
 steps = [line for line in told if line["phase"] == "split"]
@@ -308,10 +314,9 @@ def interrupted(name, words, form, ignored=False):
             signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL))
     try:
         for line in process.stderr:
-            if not line.startswith("{"):
-                continue  # a warning: the cores are busy with other work
             told = document(line)
-            if told["phase"] == name and (told["done"] or name == "calibrate"):
+            if told.get("phase") == name and (told["done"] or
+                                              name == "calibrate"):
                 break
         process.send_signal(signal.SIGINT)
         text = process.communicate(timeout=60)[0]
