@@ -446,6 +446,8 @@ hdp_status hdpi_balance_plan(hdp_plan **out, struct hdpi_balance *balance,
 void hdpi_balance_limit(struct hdpi_balance *balance, int32_t rank,
                         int64_t max_items)
 {
+    if (balance->ranks[rank].limit == max_items)
+        return; /* the plan at hand obeys it */
     balance->ranks[rank].limit = max_items;
     balance->limited = 1;
     balance->renew = 1;

@@ -86,7 +86,8 @@ int32_t hdpi_balance_take(struct hdpi_balance *balance, int32_t rank,
 {
     struct hdpi_balance_rank *at = &balance->ranks[rank];
 
-    if (items <= 0 || elapsed_ns <= 0)
+    if (items <= 0 || elapsed_ns <= 0 ||
+        balance->curves->ranks[rank].lacks_dtype)
         return -1;
     if (!counts(at, first))
         return -1;
