@@ -4,7 +4,8 @@
  * Every rank's time is its curve times a learned level (core/level.h). After a
  * step the plan at hand is priced with the levels of now against the best one.
  * It is left only when
- *   - the gain passes max(1 %, 5 standard errors of that gain), and
+ *   - the gain passes max(1 %, 5 standard errors of that gain; to mend a move
+ *     once, soon after it, half of them), and
  *   - what was lost since then by staying exceeds the cost of moving: what the
  *     first steps at new shares were seen to cost extra, and the replicas that
  *     benched ranks need before they may come back.

@@ -30,9 +30,8 @@ struct hdpi_balance_rank {
     int64_t try_step;   /* when it is tried next, if it has nothing */
     int32_t try_wait;   /* steps from one try to the next */
     int32_t early_count;
-    int32_t firsts; /* steps in a row that were the first at their share */
-    int32_t
-        too_slow; /* 1: out as 40 times slower, by the belief planned with */
+    int32_t firsts;   /* steps in a row that were the first at their share */
+    int32_t too_slow; /* 1: out, by the belief that plans are made from */
     int32_t slow_now; /* 1: by what is known now */
     int32_t told;     /* of being too slow */
 };
@@ -53,7 +52,7 @@ struct hdpi_balance {
     hdp_plan *plan;       /* at hand; NULL: none */
     hdp_plan *spares[HDPI_BALANCE_SPARES]; /* latest first; others may still
                                             * hold them; NULL: free */
-    double ring_ns;                        /* of its reduce */
+    double ring_ns;   /* of the reduce of the plan at hand */
     int32_t idle;     /* ranks that have nothing in it, and might */
     int32_t any_slow; /* 1: some rank is too slow */
     int64_t step;     /* steps observed */

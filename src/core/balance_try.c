@@ -57,25 +57,6 @@ static int64_t share_of(const struct hdpi_balance *balance, int32_t rank,
     return good * quantum;
 }
 
-hdp_status hdpi_balance_plan_try(struct hdpi_balance *balance)
-{
-    int32_t r = balance->trying;
-    hdp_error before = *hdpi_error();
-    double ns = hdpi_balance_step(balance, balance->plan) - balance->ring_ns;
-    int64_t share = share_of(balance, r, ns);
-    hdp_status status = HDP_OK;
-
-    if (share > 0)
-        status = hdpi_balance_force(&balance->attempt, balance, r, share);
-    if (status == HDP_ERR_MEMORY)
-        return status;
-    if (share == 0 || status != HDP_OK) {
-        *hdpi_error() = before;
-        balance->trying = -1;
-    }
-    return HDP_OK;
-}
-
 /* ---- when ---------------------------------------------------------------- */
 
 /* What a try costs beyond the times of its steps: a benched rank gets the
@@ -132,6 +113,25 @@ static void end(struct hdpi_balance *balance)
     hdpi_balance_drop(balance, &balance->attempt);
 }
 
+hdp_status hdpi_balance_plan_try(struct hdpi_balance *balance)
+{
+    int32_t r = balance->trying;
+    hdp_error before = *hdpi_error();
+    double ns = hdpi_balance_step(balance, balance->plan) - balance->ring_ns;
+    int64_t share = share_of(balance, r, ns);
+    hdp_status status = HDP_OK;
+
+    if (share > 0)
+        status = hdpi_balance_force(&balance->attempt, balance, r, share);
+    if (status == HDP_ERR_MEMORY)
+        return status;
+    if (share == 0 || status != HDP_OK) {
+        *hdpi_error() = before;
+        end(balance); /* another time */
+    }
+    return HDP_OK;
+}
+
 /* How much longer a step took than it would have without a try. */
 static double over_of(const struct hdpi_balance *balance,
                       const int64_t *compute_ns, double step_ns)
@@ -147,7 +147,8 @@ static double over_of(const struct hdpi_balance *balance,
 int hdpi_balance_try(struct hdpi_balance *balance, const int64_t *compute_ns,
                      int sampled)
 {
-    if (!balance->plan || balance->idle == 0 || balance->renew)
+    if (!balance->plan || balance->idle == 0 || balance->renew ||
+        balance->split.rule != HDP_RULE_FINISH)
         return 0;
     double step_ns = hdpi_balance_step(balance, balance->plan);
     if (balance->trying < 0) {
