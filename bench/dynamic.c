@@ -240,7 +240,6 @@ static int draw_items(struct dynamic *self)
 int dynamic_measure(struct bench *bench, const hdp_profile *profile)
 {
     struct dynamic self = { .bench = bench,
-                            .profile = profile,
                             .members = bench->members,
                             .count = bench->options.steps,
                             .window = (int64_t)DYNAMIC_DEPTH * bench->members };

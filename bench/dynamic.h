@@ -16,7 +16,6 @@ struct tally {
 
 struct dynamic {
     struct bench *bench;
-    const hdp_profile *profile;
     int32_t members;
     int64_t count;  /* batches */
     int64_t *items; /* of each */
