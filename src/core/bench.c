@@ -49,14 +49,9 @@ double hdpi_ring_ns(const hdp_profile *profile, int64_t reduce_bytes,
 
 /* ---- one subset ---------------------------------------------------------- */
 
-static int64_t high_of(const struct hdpi_finish *in, int32_t i)
-{
-    return in->high ? in->high[i] : in->total;
-}
-
 static int is_needed(const struct hdpi_finish *in, int32_t i)
 {
-    return in->low && in->low[i] > 0;
+    return hdpi_low(in, i) > 0;
 }
 
 /* Those of the subset may have items, as bench->high says. */
@@ -96,7 +91,7 @@ static void try_all(struct hdpi_bench *bench)
     uint32_t able = 0, needed = 0;
 
     for (int32_t i = 0; i < in->count; i++) {
-        able |= (uint32_t)(high_of(in, i) > 0) << i;
+        able |= (uint32_t)(hdpi_high(in, i) > 0) << i;
         needed |= (uint32_t)is_needed(in, i) << i;
     }
     /* from all of them down, so that of equal ones the larger is taken */
@@ -104,7 +99,7 @@ static void try_all(struct hdpi_bench *bench)
         if ((set & needed) != needed)
             continue;
         for (int32_t i = 0; i < in->count; i++)
-            bench->high[i] = set >> i & 1 ? high_of(in, i) : 0;
+            bench->high[i] = set >> i & 1 ? hdpi_high(in, i) : 0;
         (void)improve_with(bench);
     }
 }
@@ -169,7 +164,7 @@ static void try_links(struct hdpi_bench *bench, double bar)
     for (int32_t i = 0; i < in->count; i++) {
         double link = bench->profile->ranks[i].reduce_bytes_per_second;
         int kept = link <= 0 || link >= bar || is_needed(in, i);
-        bench->high[i] = kept ? high_of(in, i) : 0;
+        bench->high[i] = kept ? hdpi_high(in, i) : 0;
     }
     for (int round = 0; round < ROUNDS; round++) {
         (void)improve_with(bench);
@@ -192,7 +187,7 @@ static void try_neighbours(struct hdpi_bench *bench)
             for (int32_t k = 0; k < in->count; k++)
                 bench->high[k] =
                     (bench->best[k] > 0) != (k == i) || is_needed(in, k)
-                        ? high_of(in, k)
+                        ? hdpi_high(in, k)
                         : 0;
             better |= improve_with(bench);
         }

@@ -64,6 +64,17 @@ int64_t hdpi_finish_capacity(const struct hdpi_finish *finish);
  *  ends later by itself. items is scratch. */
 int hdpi_finish_by(const struct hdpi_finish *finish, double ns);
 
+/* What a rank gets at least and at most. */
+static inline int64_t hdpi_low(const struct hdpi_finish *in, int32_t i)
+{
+    return in->low ? in->low[i] : 0;
+}
+
+static inline int64_t hdpi_high(const struct hdpi_finish *in, int32_t i)
+{
+    return in->high ? in->high[i] : in->total;
+}
+
 /* The rate of a rank where finish->rates count. */
 static inline double hdpi_finish_rate(const struct hdpi_finish *finish,
                                       int32_t rank)

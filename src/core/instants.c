@@ -24,11 +24,6 @@ struct notes {
     struct instant at[ROOM];
 };
 
-static int64_t add(int64_t a, int64_t b)
-{
-    return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
 /* ---- noting -------------------------------------------------------------- */
 
 /* In order of time, those of one time put together. */
@@ -49,7 +44,7 @@ static void order(struct notes *notes)
         }
     for (int32_t i = 0; i < notes->count; i++) {
         if (kept > 0 && at[kept - 1].ns == at[i].ns)
-            at[kept - 1].blocks = add(at[kept - 1].blocks, at[i].blocks);
+            at[kept - 1].blocks = hdpi_sum(at[kept - 1].blocks, at[i].blocks);
         else
             at[kept++] = at[i];
     }
@@ -73,7 +68,7 @@ static void note(struct notes *notes, double ns, int64_t blocks)
     memcpy(&bits, &ns, sizeof bits);
     uint8_t *seen = &notes->seen[bits * UINT64_C(0x9e3779b97f4a7c15) >> 58];
     if (*seen < notes->count && notes->at[*seen].ns == ns) {
-        notes->at[*seen].blocks = add(notes->at[*seen].blocks, blocks);
+        notes->at[*seen].blocks = hdpi_sum(notes->at[*seen].blocks, blocks);
         return;
     }
     if (notes->count == ROOM)
@@ -133,7 +128,7 @@ static void count(const struct hdpi_search *s, struct notes *notes)
         struct hdpi_stop stop;
         hdpi_finish_stop(&stop, in, i, top_of(s, i), from);
         in->items[i] = stop.blocks;
-        held = add(held, stop.blocks);
+        held = hdpi_sum(held, stop.blocks);
         if (!in->lines && stop.at > 0 && stop.next > stop.at)
             density += 1 / (stop.next - stop.at); /* 0 where none is next */
         if (stop.next < notes->next)
@@ -290,7 +285,7 @@ static double find_last(struct hdpi_search *s, double ns, double spare_ns)
     int64_t sum = 0;
     for (int32_t i = 0; i < in->count; i++) {
         held = held_by(s, i, spare_ns);
-        sum = add(sum, held);
+        sum = hdpi_sum(sum, held);
         if (sum < s->blocks)
             continue;
         if ((sum > s->blocks && held > 0) ||

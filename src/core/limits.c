@@ -140,16 +140,6 @@ void hdpi_limits_cap(struct hdpi_limits *limits, int32_t i, int64_t high)
         limits->high[i] = high;
 }
 
-static int64_t high_of(const struct hdpi_limits *limits, int32_t i)
-{
-    return limits->finish.high ? limits->high[i] : limits->finish.total;
-}
-
-static int64_t low_of(const struct hdpi_limits *limits, int32_t i)
-{
-    return limits->finish.low ? limits->low[i] : 0;
-}
-
 static hdp_status limit_rank(struct hdpi_limits *out,
                              const hdp_split_options *options, int32_t i)
 {
@@ -190,7 +180,7 @@ static hdp_status limit_ranks(struct hdpi_limits *out,
 
     for (int32_t i = 0; i < count; i++) {
         HDPI_RETURN_IF(limit_rank(out, options, i));
-        int64_t low = low_of(out, i);
+        int64_t low = hdpi_low(&out->finish, i);
         if (low > total - least)
             return hdpi_fail_member(
                 HDP_ERR_ARGUMENT, -1, i,
@@ -313,7 +303,7 @@ static int can_keep(struct hdpi_limits *out, const hdp_split_options *options,
     int64_t quantum = hdpi_limits_quantum(out, i);
     int64_t block = quantum < in->total ? quantum : in->total;
 
-    if (high_of(out, i) < block)
+    if (hdpi_high(in, i) < block)
         return 0;
     if (options->rule == HDP_RULE_MANUAL && options->ratios[i] <= 0)
         return 0;
@@ -334,7 +324,7 @@ static void keep_all(struct hdpi_limits *out, const hdp_split_options *options)
     int64_t left = in->total;
     int32_t last = -1; /* it may have less than a block */
 
-    hdpi_limits_raise(out, 0, low_of(out, 0));
+    hdpi_limits_raise(out, 0, hdpi_low(in, 0));
     for (int32_t i = 0; i < in->count; i++)
         if (out->low[i] > 0 || can_keep(out, options, i))
             last = i;

@@ -52,16 +52,11 @@ static int class_of(int64_t quantum)
     return k;
 }
 
-static int64_t add(int64_t a, int64_t b)
-{
-    return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
 /* Items in multiples that cover a minimum; INT64_MAX: there are none. */
 static int64_t cover(int64_t low, int64_t quantum)
 {
     int64_t over = low % quantum;
-    return over == 0 ? low : add(low, quantum - over);
+    return over == 0 ? low : hdpi_sum(low, quantum - over);
 }
 
 static int64_t holds(const struct hdpi_finish *in, int32_t i, double ns)
@@ -115,13 +110,13 @@ static int add_below(const struct hdpi_finish *in, int32_t i, double ns,
 
     if (low > hdpi_high(in, i) || (low > held && !late))
         return 0;
-    below->least = add(below->least, low);
+    below->least = hdpi_sum(below->least, low);
     held = held >> k << k;
     if (held <= low)
         return 1;
     below->used |= UINT64_C(1) << k;
     /* whole multiples also when they saturate */
-    below->more[k] = add(below->more[k], held - low) >> k << k;
+    below->more[k] = hdpi_sum(below->more[k], held - low) >> k << k;
     return 1;
 }
 

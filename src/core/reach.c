@@ -29,11 +29,6 @@ static int64_t up(int64_t items, int64_t quantum)
                                       : (items - 1) / quantum + 1;
 }
 
-static int64_t add(int64_t a, int64_t b)
-{
-    return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
 static void note(struct hdpi_reach *reach, const struct hdpi_stop *stop)
 {
     if (stop->at > reach->before)
@@ -107,15 +102,15 @@ struct pool {                   /* what its ranks could hold one by one */
 static void pool_add(struct pool *pool, int64_t blocks, int64_t low, int must)
 {
     if (must) {
-        pool->needed_low = add(pool->needed_low, low);
-        pool->needed = add(pool->needed, blocks);
+        pool->needed_low = hdpi_sum(pool->needed_low, low);
+        pool->needed = hdpi_sum(pool->needed, blocks);
         pool->needed_count++;
         return;
     }
     if (blocks <= 0)
         return;
     pool->free_count++;
-    pool->free_sum = add(pool->free_sum, blocks);
+    pool->free_sum = hdpi_sum(pool->free_sum, blocks);
     int32_t at = pool->best_count < HDPI_POOL_CHOICES ? pool->best_count++
                                                       : HDPI_POOL_CHOICES;
     for (; at > 0 && pool->best[at - 1] < blocks; at--)
@@ -134,7 +129,7 @@ static int64_t pool_most(const struct hdpi_search *s, int32_t lead,
 
     for (int32_t n = 0; n <= pool->best_count; n++) {
         if (n > 0)
-            sum = add(sum, pool->best[n - 1]);
+            sum = hdpi_sum(sum, pool->best[n - 1]);
         int64_t fits = hdpi_quota(s, lead, pool->needed_count + n, rest);
         if (fits < pool->needed_low)
             return most;
@@ -143,7 +138,7 @@ static int64_t pool_most(const struct hdpi_search *s, int32_t lead,
         most = fits > most ? fits : most;
     }
     if (pool->free_count > pool->best_count) {
-        int64_t all = add(pool->needed, pool->free_sum);
+        int64_t all = hdpi_sum(pool->needed, pool->free_sum);
         int64_t fits =
             hdpi_quota(s, lead, pool->needed_count + pool->free_count, rest);
         if (fits >= pool->needed_low) {
@@ -216,7 +211,7 @@ static int64_t reach_known(const struct hdpi_search *s, double ns,
                 s, i, i == s->last ? s->rest : 0, ns, reach, &least);
         if (blocks < 0 || least.blocks < 0)
             return -1;
-        held = add(held, blocks);
+        held = hdpi_sum(held, blocks);
     }
     return held;
 }
@@ -237,7 +232,7 @@ static void prefix_add(const struct hdpi_search *s, int32_t i, int64_t blocks,
     if (least->late || least->blocks < 0)
         prefix->stuck = 1;
     else
-        prefix->least = add(prefix->least, least->blocks);
+        prefix->least = hdpi_sum(prefix->least, least->blocks);
     if (in->pools && in->pools[i].lead >= 0) {
         int32_t lead = in->pools[i].lead;
         before = pool_holds(s, lead, i, HDPI_NO_LAST, 0);
@@ -246,7 +241,7 @@ static void prefix_add(const struct hdpi_search *s, int32_t i, int64_t blocks,
         prefix->stuck |= blocks < 0;
     }
     if (!prefix->stuck && prefix->held < INT64_MAX)
-        prefix->held = add(prefix->held - before, blocks);
+        prefix->held = hdpi_sum(prefix->held - before, blocks);
 }
 
 /* Held with the rest on rank i and nothing after it; -1: impossible. */
@@ -259,7 +254,7 @@ static int64_t with_last(const struct hdpi_search *s, int32_t i, double ns,
 
     int64_t blocks = hdpi_reach_rank(s, i, s->rest, ns, reach, &least);
     if (prefix->stuck || least.late || least.blocks < 0 ||
-        add(prefix->least, least.blocks) > s->blocks)
+        hdpi_sum(prefix->least, least.blocks) > s->blocks)
         return -1;
     if (in->pools && in->pools[i].lead >= 0) {
         int32_t lead = in->pools[i].lead;
@@ -270,7 +265,7 @@ static int64_t with_last(const struct hdpi_search *s, int32_t i, double ns,
     }
     if (prefix->held == INT64_MAX)
         return INT64_MAX;
-    return add(prefix->held - before, blocks);
+    return hdpi_sum(prefix->held - before, blocks);
 }
 
 /* The first of the ranks that could bear the rest with which all is held, else
@@ -292,7 +287,7 @@ static int64_t reach_any(const struct hdpi_search *s, double ns,
         struct hdpi_least least;
         int64_t blocks = hdpi_reach_rank(s, i, 0, ns, reach, &least);
         if (i >= first) {
-            int64_t held = add(prefix.held, blocks);
+            int64_t held = hdpi_sum(prefix.held, blocks);
             if (held >= s->blocks)
                 held = with_last(s, i, ns, reach, &prefix);
             most = held > most ? held : most;

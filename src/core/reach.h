@@ -62,14 +62,10 @@ int64_t hdpi_reach_pool(const struct hdpi_search *search, int32_t lead,
 int64_t hdpi_quota(const struct hdpi_search *search, int32_t lead,
                    int32_t replicas, int64_t rest);
 
-static inline int64_t hdpi_low(const struct hdpi_finish *in, int32_t i)
+/** a + b of counts, 0 or more; INT64_MAX where they pass it. */
+static inline int64_t hdpi_sum(int64_t a, int64_t b)
 {
-    return in->low ? in->low[i] : 0;
-}
-
-static inline int64_t hdpi_high(const struct hdpi_finish *in, int32_t i)
-{
-    return in->high ? in->high[i] : in->total;
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
 static inline int hdpi_leads_pool(const struct hdpi_finish *in, int32_t i)

@@ -1,7 +1,6 @@
 /* Largest remainder under limits. First in real numbers, where a share that a
  * limit clips is set apart and the others are scaled to what is left; then in
  * blocks, where the largest fractions are rounded up. */
-#include <float.h>
 #include "core/rules.h"
 
 struct apportion {
@@ -20,8 +19,8 @@ struct range { /* of a share, in blocks beside `rest` items */
 static int range_of(const struct apportion *a, int32_t i, struct range *out)
 {
     const struct hdpi_finish *in = a->in;
-    int64_t low = in->low ? in->low[i] : 0;
-    int64_t high = in->high ? in->high[i] : in->total;
+    int64_t low = hdpi_low(in, i);
+    int64_t high = hdpi_high(in, i);
     int64_t rest = a->rest > 0 && i == a->last ? a->rest : 0;
 
     *out = (struct range){ .rest = rest };
@@ -49,8 +48,8 @@ static int choose_last(struct apportion *a)
     for (int32_t i = 0; i < in->count; i++)
         sum += a->weights[i];
     for (int32_t i = in->count - 1; i >= 0; i--) {
-        int64_t low = in->low ? in->low[i] : 0;
-        int64_t high = in->high ? in->high[i] : in->total;
+        int64_t low = hdpi_low(in, i);
+        int64_t high = hdpi_high(in, i);
         double part = (double)in->total * (a->weights[i] / sum);
         if (high >= a->rest && (a->weights[i] > 0 || low > 0)) {
             found = i;
