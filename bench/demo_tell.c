@@ -1,6 +1,5 @@
 /* What the demo has to say: one screen, one document, one picture. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "demo.h"

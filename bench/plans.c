@@ -1,5 +1,4 @@
 /* Plans: asked for with the command line's options, shown with their reasons. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"

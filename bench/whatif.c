@@ -1,6 +1,5 @@
 /* Questions to the plan layer alone: the measured curves with one thing
  * changed, split again. */
-#include <stdlib.h>
 
 #include "demo.h"
 

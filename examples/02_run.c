@@ -1,7 +1,6 @@
 /* One batch on two members of the host: rows are squared where they are, and
  * a weighted mean over all rows is reduced inside the function. */
 #include <hdp/hdp.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 enum { ROWS = 1000, MEMBERS = 2 };

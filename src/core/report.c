@@ -1,7 +1,6 @@
 /* One block: the struct, then its arrays, widest first. A group makes its
  * reports once and gets each back through the recycle hook. */
 #include <stdlib.h>
-#include <string.h>
 #include "base/mem.h"
 #include "core/report.h"
 

@@ -1,6 +1,5 @@
 /* A split: limits from the options, shares by the rule, then the whole plan:
  * what each rank is predicted to take and what it is compared with. */
-#include <float.h>
 #include <string.h>
 #include "core/bench.h"
 #include "core/limits.h"
@@ -184,7 +183,7 @@ static void find_single(struct split *split)
             owner = i;
         }
     for (int32_t i = 0; i < in->count; i++) {
-        int64_t high = in->high ? in->high[i] : in->total;
+        int64_t high = hdpi_high(in, i);
         if (high < in->total || bound > 1 || (bound == 1 && owner != i))
             continue;
         double ns = time_of(split, i, in->total);
@@ -201,7 +200,7 @@ static hdp_status give_single(const struct split *split)
     int64_t largest = 0;
 
     for (int32_t i = 0; i < in->count; i++) {
-        int64_t high = in->high ? in->high[i] : in->total;
+        int64_t high = hdpi_high(in, i);
         largest = high > largest ? high : largest;
         split->plan->items[i] = i == split->single ? in->total : 0;
     }

@@ -1,6 +1,5 @@
 /* The other threads of a host member: they wait for a round number to change,
  * do their part of the job, and the last one through says so. */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include "base/mem.h"

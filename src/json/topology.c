@@ -1,6 +1,5 @@
 /* Topologies. What was asked of a device is written in the grammar of device
  * specifications and read by its one parser. */
-#include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
 #include "base/text.h"
