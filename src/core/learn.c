@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "core/learn.h"
+#include "core/logarithm.h"
 
 static const double agreeing = 2; /* a factor; beyond it a step is doubted */
 
@@ -29,7 +30,7 @@ static double believe(struct hdpi_rank_profile *rank, double factor)
         double gain = 1.0 / (1 + rank->weight);
         if (rank->weight < HDPI_WEIGHT_MAX)
             rank->weight++;
-        return pow(factor, gain);
+        return hdpi_exp(gain * hdpi_ln(factor));
     }
     if (doubted > 0 && agree(factor, doubted)) {
         rank->weight = HDPI_WEIGHT_MIN;
