@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
-#include "core/lane.h"
 #include "core/profile.h"
 
 /* Bounds inside which no sum or quotient of the arithmetic can overflow: 30
@@ -265,17 +264,6 @@ void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
         *item_ns = rise / (items - (double)rank->point_items[0]);
         *fixed_ns = ns - *item_ns * items;
     }
-}
-
-int64_t hdpi_profile_items(const struct hdpi_rank_profile *rank, double ns,
-                           int64_t limit)
-{
-    struct hdpi_lane lane;
-    struct hdpi_stop stop;
-
-    hdpi_lane_of(&lane, rank, 0, 0, 0);
-    hdpi_lane_stop(&stop, &lane, 1, 0, limit, ns);
-    return stop.blocks > 0 ? stop.blocks : 0;
 }
 
 double hdpi_profile_rate(const struct hdpi_rank_profile *rank)

@@ -91,11 +91,6 @@ double hdpi_profile_rate(const struct hdpi_rank_profile *rank);
 /** t(items) in ns; items >= 0, rank in range (not checked). */
 double hdpi_profile_time(const struct hdpi_rank_profile *rank, int64_t items);
 
-/** Largest n in 0..limit with t(n) <= ns; monotone, agrees exactly with
- *  hdpi_profile_time(). */
-int64_t hdpi_profile_items(const struct hdpi_rank_profile *rank, double ns,
-                           int64_t limit);
-
 /** About the largest n with t(n) + extra_ns * n <= ns, as a real number that
  *  rounding may have moved; below 0 when there is none above 0. For a rank
  *  with points. */

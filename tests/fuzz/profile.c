@@ -1,6 +1,7 @@
 /* Profiles from any text. Beyond the round trip: every curve is a time that
  * never falls, its inverse agrees with it, and a batch can be split by it. */
 #include <math.h>
+#include "core/lane.h"
 #include "core/learn.h"
 #include "core/plan.h"
 #include "fuzz/noun.h"
@@ -12,8 +13,12 @@ static void check_inverse(const struct hdpi_rank_profile *rank, int64_t items,
                           double ns)
 {
     const int64_t limit = INT64_C(1) << 40;
-    int64_t most = hdpi_profile_items(rank, ns, limit);
+    struct hdpi_lane lane;
+    struct hdpi_stop stop;
 
+    hdpi_lane_of(&lane, rank, 0, 0, 0);
+    hdpi_lane_stop(&stop, &lane, 1, 0, limit, ns);
+    const int64_t most = stop.blocks;
     FUZZ_CHECK(most >= (items < limit ? items : limit) && most <= limit,
                "%lld items take %a ns, in which %lld fit", (long long)items, ns,
                (long long)most);
