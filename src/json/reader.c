@@ -283,7 +283,7 @@ hdp_status hdpi_json_read_real(const struct hdpi_json_at *at, double low,
     return hdpi_json_refuse(at, expected);
 }
 
-hdp_status hdpi_json_read_bool(const struct hdpi_json_at *at, int32_t *out)
+static hdp_status read_bool(const struct hdpi_json_at *at, int32_t *out)
 {
     if (!at->value)
         return HDP_OK;
@@ -373,7 +373,7 @@ hdp_status hdpi_json_take_bool(const struct hdpi_json_at *object,
                                const char *key, int32_t *out)
 {
     struct hdpi_json_at at = hdpi_json_member(object, key);
-    return hdpi_json_read_bool(&at, out);
+    return read_bool(&at, out);
 }
 
 hdp_status hdpi_json_take_bits(const struct hdpi_json_at *object,
@@ -442,7 +442,7 @@ hdp_status hdpi_json_take_bools(const struct hdpi_json_at *object,
     HDPI_RETURN_IF(find_array(&array, object, key, count, &count));
     for (size_t i = 0; i < count; i++) {
         struct hdpi_json_at at = hdpi_json_element(&array, i);
-        HDPI_RETURN_IF(hdpi_json_read_bool(&at, &out[i]));
+        HDPI_RETURN_IF(read_bool(&at, &out[i]));
     }
     return HDP_OK;
 }

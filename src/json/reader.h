@@ -65,7 +65,6 @@ hdp_status hdpi_json_need_array(const struct hdpi_json_at *at, size_t low,
  * may then be half-read. null reads as -1 where low is -1. */
 hdp_status hdpi_json_read_int(const struct hdpi_json_at *at, int64_t low,
                               int64_t high, int64_t *out);
-hdp_status hdpi_json_read_bool(const struct hdpi_json_at *at, int32_t *out);
 hdp_status hdpi_json_read_name(const struct hdpi_json_at *at,
                                const struct hdpi_names *names, int32_t *out);
 /** A number from `low` >= 0 to `high`; DBL_MAX: any finite one. */
