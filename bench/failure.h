@@ -3,7 +3,7 @@
 #define BENCH_FAILURE_H
 #include <hdp/hdp.h>
 
-/* Exit codes: CLI.md's list, the program's promise to scripts. */
+/* Exit codes: the program's promise to scripts. */
 enum {
     EXIT_OK = 0,
     EXIT_CHECK = 1,       /* a check or threshold failed; does not fit */

@@ -11,7 +11,7 @@
 #include "base/options.h"
 #include "internal.h"
 
-enum { TIMEOUT_MINUTES = 10 }; /* DESIGN 8: the context's default deadline */
+enum { TIMEOUT_MINUTES = 10 }; /* the context's default deadline */
 
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static _Atomic int32_t started;

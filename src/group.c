@@ -8,7 +8,7 @@
 #include "internal.h"
 
 enum {
-    SPIN_NS = 50000, /* DESIGN 4: look this long, then sleep */
+    SPIN_NS = 50000, /* look this long, then sleep */
     SPANS_A_GROUP_MAX = 4096
 };
 

@@ -24,7 +24,7 @@ void hdpi_plan_clear(hdp_plan *plan);
 hdp_status hdpi_plan_seal(hdp_plan *plan);
 
 /**
- * The split (DESIGN 6): options are ours (already read and complete).
+ * The split: options are ours (already read and complete).
  *
  * Chooses the shares by options->rule, then fills the whole plan: offsets,
  * weights, predictions, lower bound, gap, equal and single for comparison,

@@ -1,5 +1,5 @@
-/* The one grammar of devices (DESIGN 5), text to a list of asks. Knows nothing
- * of which devices exist. */
+/* The one grammar of devices, text to a list of asks. Knows nothing of which
+ * devices exist. */
 #ifndef HDPI_SPEC_H
 #define HDPI_SPEC_H
 #include "core/topology.h"

@@ -171,7 +171,7 @@ static void equal_devices_keep_their_places(void **state)
     hdp_topology_destroy(topology);
 }
 
-/* F01 to F03 and DESIGN's list: what became of each entry. */
+/* F01 to F03: what became of each entry. */
 static void entries_and_errors(void **state)
 {
     static const struct {
