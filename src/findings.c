@@ -103,9 +103,8 @@ static hdp_status give_points(hdp_profile *profile, struct hdpi_sampler *from)
         items[i] = series->items;
         ns[i] = hdpi_typical(series->ns, hdpi_series_kept(series));
     }
-    HDPI_RETURN_IF(hdpi_profile_set_points(profile, from->member->rank, items,
-                                           ns, from->size_count));
-    return HDP_OK;
+    return hdpi_profile_set_points(profile, from->member->rank, items, ns,
+                                   from->size_count);
 }
 
 /* Last medians against the first, beyond what the samples' own noise makes of
@@ -298,12 +297,10 @@ hdp_status hdpi_findings(hdp_profile **out, struct hdpi_sampling *whole)
         if (!from->lacks && from->failure.status == HDP_OK)
             HDPI_TRY(give_points(profile, from));
     }
-    if (lacking == whole->group->member_count) {
-        status = hdpi_fail(HDP_ERR_UNSUPPORTED,
+    if (lacking == whole->group->member_count)
+        HDPI_TRY(hdpi_fail(HDP_ERR_UNSUPPORTED,
                            "no member of the group computes in %s",
-                           hdpi_names_text(&hdpi_dtype_names, whole->dtype));
-        goto out;
-    }
+                           hdpi_names_text(&hdpi_dtype_names, whole->dtype)));
     HDPI_TRY(assume_all(profile, whole));
     hdpi_profile_compare_rates(profile);
     for (int32_t m = 0; m < whole->group->member_count; ++m) {

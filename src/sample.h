@@ -7,7 +7,7 @@
 #include "host_link.h"
 
 enum {
-    HDPI_SIZES_MAX = 256,
+    HDPI_SIZES_MAX = HDPI_MACHINE_POINTS_MAX,
     HDPI_SIZES_CHOSEN = 8,
     HDPI_SAMPLES_MAX = 1024, /* newest kept, a size */
     HDPI_BLOCK = 5,          /* samples of which one median is taken */
