@@ -10,14 +10,14 @@
 #include "sample.h"
 
 enum {
-    BUDGET_NS = 300000000, /* DESIGN 7 */
+    BUDGET_NS = 300000000, /* where none is given */
     WARM_NS = 100000000,   /* discarded, at most a third of the budget */
     ITEMS_MAX = 1 << 20,
     PROBE_BYTES_MAX = 1 << 28, /* of rows made for a caller's function */
     LINK_WAYS = 2
 };
 
-/* ---- the verb ------------------------------------------------------------ */
+/* ---- what is asked ------------------------------------------------------- */
 
 static int by_items(const void *a, const void *b)
 {
@@ -102,6 +102,8 @@ static hdp_status take_work(struct hdpi_sampling *whole,
     whole->work = work;
     return limit_items(whole);
 }
+
+/* ---- the courses --------------------------------------------------------- */
 
 /* Sizes of a course that a member may have at most: given, chosen, or, of a
  * machine file's device, the points of its curve; and the two ways of a
@@ -205,6 +207,8 @@ static struct hdpi_cache *ask_cache(const struct hdpi_sampling *whole,
 
     return hdpi_cache_open(whole->group, own->cache, &ask);
 }
+
+/* ---- the verb ------------------------------------------------------------ */
 
 hdp_status hdp_calibrate(hdp_profile **out, hdp_group *group,
                          const hdp_calibrate_options *options)

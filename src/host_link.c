@@ -1,9 +1,9 @@
 /* A member's own copies carry the rows, so what is measured is what a step
  * pays, on whatever link the adapter has; all members copy at once. */
-#include "host_link.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
+#include "host_link.h"
 
 enum { BYTES = HDPI_LINK_ITEM_BYTES * HDPI_LINK_ITEMS_MAX };
 
