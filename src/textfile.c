@@ -42,12 +42,10 @@ hdp_status hdpi_textfile_open(int *out_fd, const char *path, int flags)
     return hdpi_fail_system(errno, "%s: opening", path);
 }
 
-static hdp_status check_size(const char *path, size_t bytes, size_t most)
+static hdp_status refuse_size(const char *path, size_t most_bytes)
 {
-    if (bytes <= most)
-        return HDP_OK;
     return hdpi_fail(HDP_ERR_ARGUMENT, "%s: larger than the %zu bytes allowed",
-                     path, most);
+                     path, most_bytes);
 }
 
 /* The size may be wrong by now, or 0 though there is content (/proc). */
@@ -64,7 +62,7 @@ hdp_status hdpi_textfile_take(char **out, size_t *length, int fd,
     if (!S_ISREG(there.st_mode))
         HDPI_TRY(hdpi_fail(HDP_ERR_SYSTEM, "%s: not a regular file", path));
     if ((uintmax_t)there.st_size > most_bytes)
-        HDPI_TRY(check_size(path, most_bytes + 1, most_bytes));
+        HDPI_TRY(refuse_size(path, most_bytes));
     HDPI_TRY(hdpi_grow(&text, &capacity, (size_t)there.st_size + 2, 1, path));
     for (;;) {
         HDPI_TRY(hdpi_grow(&text, &capacity, used + 2, 1, path));
@@ -76,7 +74,8 @@ hdp_status hdpi_textfile_take(char **out, size_t *length, int fd,
         if (got == 0)
             break;
         used += (size_t)got;
-        HDPI_TRY(check_size(path, used, most_bytes));
+        if (used > most_bytes)
+            HDPI_TRY(refuse_size(path, most_bytes));
     }
     text[used] = '\0';
     *out = text;
