@@ -9,7 +9,7 @@
 
 enum { COLUMNS = 800, TIMES_HIGH = 200, SHARES_HIGH = 220, MARKS_MAX = 64 };
 
-/* From step `from` on; items of the members end at `sum`. */
+/* What holds from step `from` on, up to the next one. */
 struct stretch {
     double from;
     double part[PLOT_MEMBERS_MAX]; /* of the batch, summed up to the member */
