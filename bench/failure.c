@@ -135,3 +135,8 @@ int failure_own(struct failure *failure, int exit_code, hdp_status status,
     clean(failure->error.text);
     return exit_code;
 }
+
+int failure_no_memory(struct failure *failure)
+{
+    return failure_own(failure, EXIT_RUNTIME, HDP_ERR_MEMORY, "out of memory");
+}

@@ -45,4 +45,6 @@ int failure_usage(struct failure *failure, const char *option, int position,
 
 int failure_own(struct failure *failure, int exit_code, hdp_status status,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+int failure_no_memory(struct failure *failure);
 #endif

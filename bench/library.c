@@ -20,8 +20,7 @@ int library_try(struct bench *bench, hdp_status status)
 
 int library_no_memory(struct bench *bench)
 {
-    return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                       "out of memory");
+    return failure_no_memory(&bench->failure);
 }
 
 /* By how often -v was given. */

@@ -184,11 +184,7 @@ static void draw_panel(struct drawing *drawing, int index, double y)
     for (int m = 0; m < picture->members; ++m)
         last_ns = fmax(last_ns, panel->bar[m].compute_ns);
     last_ns = fmin(last_ns, panel->step_ns);
-    svg_put(svg, "<text x=\"%d\" y=\"%f\" class=\"rule\">", BARS_LEFT, y + 22);
-    svg_escape(svg, panel->rule);
-    svg_put(svg, "<tspan class=\"about\" dx=\"10\">");
-    svg_escape(svg, panel->text);
-    svg_put(svg, "</tspan></text>\n");
+    svg_heading(svg, BARS_LEFT, y + 22, panel->rule, panel->text);
     for (int m = 0; m < picture->members; ++m) {
         double top = y + PANEL_HEAD + m * (drawing->bar + drawing->gap);
         draw_name(drawing, m, top);

@@ -5,21 +5,6 @@
 
 enum { LEFT = 216, WIDTH = 400, LOW_FROM = 17 };
 
-void plot_heading(struct plot *plot, const char *head, const char *about,
-                  double y)
-{
-    struct svg *svg = &plot->svg;
-
-    svg_put(svg, "<text x=\"%d\" y=\"%f\" class=\"rule\">", SVG_MARGIN, y + 22);
-    svg_escape(svg, head);
-    if (*about) {
-        svg_put(svg, "<tspan class=\"about\" dx=\"10\">");
-        svg_escape(svg, about);
-        svg_put(svg, "</tspan>");
-    }
-    svg_put(svg, "</text>\n");
-}
-
 static void draw_name(struct plot *plot, int member, double base, int low)
 {
     char name[PLOT_TEXT], remark[PLOT_TEXT], text[PLOT_TEXT];

@@ -9,10 +9,6 @@ struct plot_bar {
     char text[PLOT_TEXT]; /* what stands behind it */
 };
 
-/** A heading and, in smaller type, what it is about. */
-void plot_heading(struct plot *plot, const char *head, const char *about,
-                  double y);
-
 /** Bars of the members 0 to count - 1, the longest as long as there is room;
  *  low ones where they are many. Returns where they end. */
 double plot_bars(struct plot *plot, const struct plot_bar *bars, int count,

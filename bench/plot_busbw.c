@@ -25,17 +25,10 @@ struct busbw {
     double wrong; /* elements, in all */
 };
 
-static const char *word(json_t *row, const char *key)
-{
-    const char *text = json_string_value(json_object_get(row, key));
-
-    return text ? text : "?";
-}
-
 /* NULL: too many. Each has room for all rows. */
 static struct curve *curve_of(struct busbw *self, json_t *row, size_t rows)
 {
-    const char *dtype = word(row, "dtype"), *op = word(row, "op");
+    const char *dtype = plot_word(row, "dtype"), *op = plot_word(row, "op");
     struct curve *curve = self->curve;
     int i = 0;
 
@@ -79,8 +72,7 @@ static int gather(struct busbw *self, json_t *rows)
                            ROWS_MAX);
     self->values = calloc(4 * count * CURVES_MAX, sizeof *self->values);
     if (!self->values)
-        return failure_own(self->plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(self->plot->failure);
     json_array_foreach(rows, i, row)
     {
         double bytes, busbw, wrong;
@@ -186,8 +178,7 @@ int plot_busbw(struct plot *plot)
 
     if (!self || !svg_open(&plot->svg)) {
         free(self);
-        return failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(plot->failure);
     }
     self->plot = plot;
     code = gather(self, json_object_get(plot->root, "reduce"));

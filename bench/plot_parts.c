@@ -18,6 +18,13 @@ int plot_number(const json_t *value, double *out)
     return 1;
 }
 
+const char *plot_word(json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "?";
+}
+
 static json_t *member_of(const struct plot *plot, const char *section,
                          size_t member)
 {

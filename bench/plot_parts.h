@@ -31,6 +31,9 @@ struct plot_notes {
  *  be divided by; 0 (and *out 0) where there is null or another value. */
 int plot_number(const json_t *value, double *out);
 
+/** A text of the document; "?" where there is null or another value. */
+const char *plot_word(json_t *object, const char *key);
+
 /** "sim:0" or, of a document without devices, "rank 0". */
 void plot_member_name(const struct plot *plot, size_t member,
                       char out[PLOT_TEXT]);

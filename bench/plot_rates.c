@@ -18,13 +18,6 @@ struct group {
     int in_flops; /* all rates are known as operations */
 };
 
-static const char *word(json_t *member, const char *key)
-{
-    const char *text = json_string_value(json_object_get(member, key));
-
-    return text ? text : "?";
-}
-
 static double figure(json_t *member, const char *key)
 {
     double value;
@@ -49,16 +42,16 @@ static int find_groups(json_t *members, struct group *groups)
     {
         int g = 0;
         while (g < count &&
-               (strcmp(groups[g].probe, word(member, "probe")) != 0 ||
-                strcmp(groups[g].dtype, word(member, "dtype")) != 0))
+               (strcmp(groups[g].probe, plot_word(member, "probe")) != 0 ||
+                strcmp(groups[g].dtype, plot_word(member, "dtype")) != 0))
             ++g;
         if (g == GROUPS_MAX || groups[g].members == PLOT_MEMBERS_MAX)
             return -1;
         struct group *group = &groups[g];
         if (g == count) {
-            group->probe = word(member, "probe");
-            group->dtype = word(member, "dtype");
-            group->compute = word(member, "compute");
+            group->probe = plot_word(member, "probe");
+            group->dtype = plot_word(member, "dtype");
+            group->compute = plot_word(member, "compute");
             group->in_flops = 1;
             ++count;
         }
@@ -160,8 +153,7 @@ static int gather(struct plot *plot, const struct group *group,
         all += json_array_size(json_object_get(group->member[m], "points"));
     out->values = calloc(2 * all + 1, sizeof *out->values);
     if (!out->values)
-        return failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(plot->failure);
     for (int m = 0; m < group->members; ++m) {
         struct chart_line *line = &out->line[out->lines];
         double *x = out->values + used, items, rate;
@@ -256,8 +248,7 @@ static int draw_figure(struct plot *plot, const struct group *group,
     int known = 0;
 
     if (!bars)
-        return failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(plot->failure);
     for (int m = 0; m < group->members; ++m) {
         json_t *member = group->member[m];
         bars[m].value = figure(member, what->key);
@@ -269,7 +260,7 @@ static int draw_figure(struct plot *plot, const struct group *group,
             snprintf(bars[m].text, PLOT_TEXT, "not known");
     }
     if (known) {
-        plot_heading(plot, what->name, what->about, *y);
+        svg_heading(&plot->svg, SVG_MARGIN, *y + 22, what->name, what->about);
         *y = plot_bars(plot, bars, group->members, *y + 38) + 12;
     }
     free(bars);
@@ -282,9 +273,8 @@ static int draw_group(struct plot *plot, struct group *group, double *y)
 {
     struct curves *curves = calloc(1, sizeof *curves);
     char head[64], about[32];
-    int code = curves ? gather(plot, group, curves)
-                      : failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                                    "out of memory");
+    int code =
+        curves ? gather(plot, group, curves) : failure_no_memory(plot->failure);
 
     if (!code) {
         /* of all probes, the rate is that of products */
@@ -292,8 +282,8 @@ static int draw_group(struct plot *plot, struct group *group, double *y)
                  strcmp(group->probe, "all") ? group->probe : "gemm",
                  group->dtype);
         snprintf(about, sizeof about, "gathered in %.16s", group->compute);
-        plot_heading(plot, head,
-                     strcmp(group->dtype, group->compute) ? about : "", *y);
+        svg_heading(&plot->svg, SVG_MARGIN, *y + 22, head,
+                    strcmp(group->dtype, group->compute) ? about : "");
         *y = draw_rates(plot, group, *y + 38);
         if (curves->longest > 1)
             *y = draw_curves(plot, group, curves, *y);
@@ -349,8 +339,7 @@ int plot_rates(struct plot *plot)
     int count = groups ? find_groups(members, groups) : 0, code;
 
     if (!groups || (count > 0 && !svg_open(&plot->svg)))
-        code = failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        code = failure_no_memory(plot->failure);
     else if (count < 0)
         code = plot_refuse(plot,
                            "profile: at most %d members of a probe and type, "

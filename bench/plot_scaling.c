@@ -209,8 +209,7 @@ int plot_scaling(struct plot *plot)
 
     if (!self || !svg_open(&plot->svg)) {
         free(self);
-        return failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(plot->failure);
     }
     self->plot = plot;
     self->section = json_object_get(plot->root, "scaling");

@@ -64,8 +64,7 @@ static int gather_times(struct shares *self)
     self->count = (double)count;
     self->x = calloc(4 * columns + 4, sizeof *self->x);
     if (!self->x)
-        return failure_own(self->plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(self->plot->failure);
     self->y = self->x + 2 * columns + 2;
     for (size_t c = 0; c < columns; ++c)
         add_column(self, list, c * count / columns, (c + 1) * count / columns);
@@ -134,8 +133,7 @@ static int gather_shares(struct shares *self)
     self->stretch =
         calloc(json_array_size(resplits) + 1, sizeof *self->stretch);
     if (!self->stretch)
-        return failure_own(self->plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(self->plot->failure);
     first = json_object_get(self->steps, "shares");
     if (!first)
         first = json_object_get(
@@ -377,8 +375,7 @@ int plot_shares(struct plot *plot)
 
     if (!self || !svg_open(&plot->svg)) {
         free(self);
-        return failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(plot->failure);
     }
     self->plot = plot;
     self->steps = json_object_get(plot->root, "steps");

@@ -19,13 +19,6 @@ struct timeline {
     struct plot_notes notes;
 };
 
-static const char *rule_of(json_t *row)
-{
-    const char *rule = json_string_value(json_object_get(row, "rule"));
-
-    return rule ? rule : "?";
-}
-
 static const char *rule_text(const char *rule)
 {
     static const char *const texts[][2] = {
@@ -67,8 +60,9 @@ static int fill_panel(struct timeline *self, json_t *row)
         return plot_refuse(self->plot,
                            "rule %.32s: shares of %d members; 1 to %d, and as "
                            "many for each rule, can be drawn",
-                           rule_of(row), members, PICTURE_MEMBERS_MAX);
-    panel->rule = rule_of(row);
+                           plot_word(row, "rule"), members,
+                           PICTURE_MEMBERS_MAX);
+    panel->rule = plot_word(row, "rule");
     panel->text = rule_text(panel->rule);
     if (!plot_number(self->predicted ? json_object_get(row, "predicted_ns")
                                      : json_object_get(sample, "median"),
@@ -105,7 +99,7 @@ static int fill_panels(struct timeline *self, json_t *rows)
     for (int pass = 0; pass < 3; ++pass)
         json_array_foreach(rows, i, row)
         {
-            const char *rule = rule_of(row);
+            const char *rule = plot_word(row, "rule");
             int end = strcmp(rule, "equal") == 0 || strcmp(rule, "finish") == 0;
             int here = ends[pass] ? strcmp(rule, ends[pass]) == 0 : !end;
             int room = ends[pass] ? PICTURE_PANELS_MAX : PICTURE_PANELS_MAX - 1;
@@ -172,8 +166,7 @@ int plot_timeline(struct plot *plot)
     int code = EXIT_OK;
 
     if (!self)
-        return failure_own(plot->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory");
+        return failure_no_memory(plot->failure);
     self->plot = plot;
     self->predicted = json_array_size(rows) == 0;
     if (self->predicted)

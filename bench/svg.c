@@ -191,6 +191,19 @@ void svg_text(struct svg *svg, double x, double y, const char *attributes,
     svg_put(svg, "</text>\n");
 }
 
+void svg_heading(struct svg *svg, int x, double y, const char *head,
+                 const char *about)
+{
+    svg_put(svg, "<text x=\"%d\" y=\"%f\" class=\"rule\">", x, y);
+    svg_escape(svg, head);
+    if (*about) {
+        svg_put(svg, "<tspan class=\"about\" dx=\"10\">");
+        svg_escape(svg, about);
+        svg_put(svg, "</tspan>");
+    }
+    svg_put(svg, "</text>\n");
+}
+
 void svg_rectangle(struct svg *svg, double x, double y, double width,
                    double height, const char *attributes)
 {

@@ -35,6 +35,10 @@ void svg_put(struct svg *svg, const char *format, ...)
 /** Any UTF-8 as text of XML, without an element. */
 void svg_escape(struct svg *svg, const char *text);
 
+/** The heading of a block and, in smaller type, what it is about; may be "". */
+void svg_heading(struct svg *svg, int x, double y, const char *head,
+                 const char *about);
+
 /* `attributes` are written as they are: class="tick" ... */
 void svg_text(struct svg *svg, double x, double y, const char *attributes,
               const char *text);
