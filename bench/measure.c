@@ -146,6 +146,25 @@ json_t *measure_json(struct bench *bench, const hdp_profile *profile)
     return json;
 }
 
+/* A rank of a saved profile, whose device need not be here. */
+static void say_rank(struct bench *bench, size_t rank, json_t *member)
+{
+    const char *key = json_string_value(json_object_get(member, "key"));
+    json_t *duty = json_object_get(member, "duty_percent");
+    char slow[96] = "";
+
+    if (json_is_true(json_object_get(member, "simulated")))
+        snprintf(slow, sizeof slow, "simulated: times come from a model");
+    else if (json_is_integer(duty) && json_integer_value(duty) < 100)
+        snprintf(slow, sizeof slow,
+                 "declared: works %d %% of the time, then waits",
+                 (int)json_integer_value(duty));
+    json_object_set_new(member, "slowdown",
+                        document_text_or_null(slow[0] ? slow : NULL));
+    fprintf(bench->document.text, "# rank %zu: %s%s%s\n", rank,
+            key ? key : "without a name", slow[0] ? ", " : "", slow);
+}
+
 /* The noun's own JSON is the section; only the spec of each member is ours. */
 int measure_section(struct bench *bench, const hdp_profile *profile)
 {
@@ -159,6 +178,8 @@ int measure_section(struct bench *bench, const hdp_profile *profile)
                             i < (size_t)bench->members
                                 ? document_text_or_null(bench->devices[i].spec)
                                 : json_null());
+    for (size_t i = 0; !bench->group && i < json_array_size(members); ++i)
+        say_rank(bench, i, json_array_get(members, i));
     json_object_del(json, "schema");
     json_object_del(json, "schema_version");
     document_set(&bench->document, "profile", json);
@@ -219,7 +240,7 @@ int measure_table(struct bench *bench, const hdp_profile *profile)
     int code = library_try(bench, hdp_profile_get(&info, profile));
     if (code)
         return code;
-    fprintf(out, "\nprobe %s, %s (products gather in %s)\n\n",
+    fprintf(out, "\nprobe %s, %s (products accumulate in %s)\n\n",
             options_probe_name(info.probe), options_dtype_name(info.dtype),
             options_dtype_name(info.compute));
     table_open(&table, "rlrrrl", titles);

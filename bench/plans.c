@@ -248,6 +248,20 @@ static void tell_reasons(FILE *out, const hdp_plan_info *info)
     }
 }
 
+/* The device; of a saved profile alone, whom it was measured on. */
+static const char *rank_label(struct bench *bench, int rank, char *text,
+                              size_t size)
+{
+    json_t *profile = json_object_get(bench->document.root, "profile");
+    json_t *member =
+        json_array_get(json_object_get(profile, "members"), (size_t)rank);
+    const char *key = json_string_value(json_object_get(member, "key"));
+
+    if (rank < bench->members)
+        return library_label(&bench->devices[rank], text, size);
+    return key && !bench->group ? key : "-";
+}
+
 /* With what was asked, and each rank's quantum, where there is such. */
 static void tell_shares(struct bench *bench, const hdp_plan_info *info)
 {
@@ -276,10 +290,7 @@ static void tell_shares(struct bench *bench, const hdp_plan_info *info)
     table_open(&table, alignment, titles);
     for (int i = 0; i < info->rank_count; ++i) {
         table_cell(&table, "%d", i);
-        table_cell(&table, "%s",
-                   i < bench->members
-                       ? library_label(&bench->devices[i], text, sizeof text)
-                       : "-");
+        table_cell(&table, "%s", rank_label(bench, i, text, sizeof text));
         table_cell(&table, "%lld", (long long)info->items[i]);
         table_cell(&table, "%.2f %%", 100 * info->weights[i]);
         if (asked)

@@ -40,15 +40,21 @@ static int holds_objects(const json_t *value)
 
 /* ---- simulated or slowed ------------------------------------------------- */
 
+/* Of a saved profile alone, what its ranks say of themselves. */
 static json_t *devices_of(const struct maker *maker)
 {
-    return json_object_get(maker->root, "devices");
+    json_t *devices = json_object_get(maker->root, "devices");
+
+    return devices ? devices
+                   : json_object_get(json_object_get(maker->root, "profile"),
+                                     "members");
 }
 
 static void say_device(const struct maker *maker, json_t *row, size_t index)
 {
     static const char *const keys[] = { "spec", "simulated", "slowdown" };
     json_t *device = json_array_get(devices_of(maker), index);
+    json_t *key = json_object_get(device, "key");
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
         json_t *value = json_object_get(device, keys[i]);
@@ -57,6 +63,8 @@ static void say_device(const struct maker *maker, json_t *row, size_t index)
         else if (!json_object_get(row, keys[i]))
             json_object_set_new(row, keys[i], json_null());
     }
+    if (key) /* in place of a specification */
+        json_object_set(row, "key", key);
 }
 
 /* Whether any member is simulated, and every slowdown once. */

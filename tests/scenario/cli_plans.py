@@ -104,6 +104,23 @@ with tempfile.TemporaryDirectory() as folder:
             if row["type"] == "rank"], [256, 1], "a row's quantum")
     expect(ask(*words, "--dtype", "bf16")["plan"], plan, "its own type")
 
+    # ---- a profile alone: who it was measured on, and that a model made it up
+    alone = words[:1] + words[3:]
+    table = run(*alone).stdout
+    for i in range(2):
+        for line in (f"# rank {i}: SIM-{i}, simulated: times come from a model",
+                     f"   {i}  SIM-{i} "):
+            expect_true(f"\n{line}" in table, f"lacks '{line}': {table}")
+    rows = [json.loads(line) for line in
+            run(*alone, "-o", "jsonl").stdout.splitlines()]
+    for row in rows:
+        if row["type"] in ("profile", "member", "rank", "scaling"):
+            expect((row["simulated"], row["slowdown"]),
+                   (True, "simulated: times come from a model"),
+                   f"{row['type']}: simulated")
+    expect([row["key"] for row in rows if row["type"] == "rank"],
+           ["SIM-0", "SIM-1"], "whose row it is")
+
 # ---- times that nothing counts are not told as times
 huge = run("split", "-d", PAIR, "-N", str(2**63 - 1)).stdout
 for line in ("step         > 292 years predicted", "\nequal        > 292 years\n",
