@@ -108,8 +108,8 @@ int plot_draw(FILE *out, json_t *root, int32_t kind, const char *name,
                            command ? command : "?");
     if (!plot_can(root, kind))
         return plot_refuse(&plot,
-                           "it has no section \"%s\", which %s draws; of this "
-                           "document can be drawn: %s",
+                           "it has no section \"%s\", which %s draws; this "
+                           "document can be drawn as %s",
                            kinds[kind].section, kinds[kind].name,
                            others[0] ? others : "nothing");
     return kinds[kind].draw(&plot);

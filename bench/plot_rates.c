@@ -281,7 +281,7 @@ static int draw_group(struct plot *plot, struct group *group, double *y)
         snprintf(head, sizeof head, "%.40s, %.16s",
                  strcmp(group->probe, "all") ? group->probe : "gemm",
                  group->dtype);
-        snprintf(about, sizeof about, "gathered in %.16s", group->compute);
+        snprintf(about, sizeof about, "accumulated in %.16s", group->compute);
         svg_heading(&plot->svg, SVG_MARGIN, *y + 22, head,
                     strcmp(group->dtype, group->compute) ? about : "");
         *y = draw_rates(plot, group, *y + 38);
@@ -342,8 +342,8 @@ int plot_rates(struct plot *plot)
         code = failure_no_memory(plot->failure);
     else if (count < 0)
         code = plot_refuse(plot,
-                           "profile: at most %d members of a probe and type, "
-                           "and %d of these, can be drawn",
+                           "profile: at most %d members of one probe and type, "
+                           "and %d such groups, can be drawn",
                            PLOT_MEMBERS_MAX, GROUPS_MAX);
     else
         code = draw(plot, groups, count);

@@ -106,8 +106,8 @@ static int add_stretch(struct shares *self, double from, json_t *shares)
     if (count < 1 || count > PLOT_MEMBERS_MAX ||
         (self->members && count != (size_t)self->members))
         return plot_refuse(self->plot,
-                           "steps: shares of %zu members; 1 to %d, and always "
-                           "as many, can be drawn",
+                           "steps: shares of %zu members; 1 to %d, the same "
+                           "number throughout, can be drawn",
                            count, PLOT_MEMBERS_MAX);
     self->members = (int)count;
     for (size_t m = 0; m < count; ++m) {

@@ -57,11 +57,11 @@ static int fill_panel(struct timeline *self, json_t *row)
 
     if (members < 1 || members > PICTURE_MEMBERS_MAX ||
         (picture->panels && members != picture->members))
-        return plot_refuse(self->plot,
-                           "rule %.32s: shares of %d members; 1 to %d, and as "
-                           "many for each rule, can be drawn",
-                           plot_word(row, "rule"), members,
-                           PICTURE_MEMBERS_MAX);
+        return plot_refuse(
+            self->plot,
+            "rule %.32s: shares of %d members; 1 to %d, the same "
+            "number for each rule, can be drawn",
+            plot_word(row, "rule"), members, PICTURE_MEMBERS_MAX);
     panel->rule = plot_word(row, "rule");
     panel->text = rule_text(panel->rule);
     if (!plot_number(self->predicted ? json_object_get(row, "predicted_ns")

@@ -53,7 +53,7 @@ static json_t *check(json_t *root, const char *name, struct failure *failure)
     if (!schema) {
         json_decref(root);
         return refuse(failure, name,
-                      "no document of hdp_bench: it has no \"schema\"");
+                      "not a document of hdp_bench: it has no \"schema\"");
     }
     int bench = strcmp(schema, "hdp.bench") == 0;
     if (!bench && strcmp(schema, "hdp.profile") != 0) {
@@ -85,7 +85,7 @@ json_t *saved_parse(const char *text, size_t size, const char *name,
     }
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (!root) {
-        snprintf(reason, sizeof reason, "no JSON: line %d, column %d: %s",
+        snprintf(reason, sizeof reason, "not JSON: line %d, column %d: %s",
                  error.line, error.column, error.text);
         return refuse(failure, name, reason);
     }

@@ -273,12 +273,12 @@ with tempfile.TemporaryDirectory() as folder:
 
     head = '"schema":"hdp.bench","schema_version":1,"command":"run"'
     refused(None, "No such file", code=3)
-    refused("", "no JSON")
-    refused("nonsense", "no JSON", "line 1")
-    refused('{"a":NaN}', "no JSON")
-    refused('{"a":1}{', "no JSON")
-    refused('{"a":1,"a":2}', "no JSON", "duplicate")
-    refused(b'{"schema":"\xff\xfe"}', "no JSON")
+    refused("", "not JSON")
+    refused("nonsense", "not JSON", "line 1")
+    refused('{"a":NaN}', "not JSON")
+    refused('{"a":1}{', "not JSON")
+    refused('{"a":1,"a":2}', "not JSON", "duplicate")
+    refused(b'{"schema":"\xff\xfe"}', "not JSON")
     for odd in ("\x1b[31m", "\x07", "\x7f", "\x9b"):
         for text in ('{"a": %sx' % odd, '{"schema":%s}' % json.dumps(odd)):
             told = run("plot", write(text)).stderr
