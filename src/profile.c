@@ -34,9 +34,11 @@ static hdp_status check_model(const hdp_model *model, int32_t rank)
         return refuse(rank, "point_count is not between 0 and 1048576");
     if (points && (!model->point_items || !model->point_ns))
         return refuse(rank, "point_items or point_ns is NULL");
-    if (!points && !(model->fixed_ns >= 0 && model->fixed_ns <= 1e18))
+    if (!points &&
+        !(model->fixed_ns >= 0 && model->fixed_ns <= HDPI_LONGEST_NS))
         return refuse(rank, "fixed_ns is not between 0 and 1e18");
-    if (!points && !(model->item_ns >= 1e-9 && model->item_ns <= 1e18))
+    if (!points && !(model->item_ns >= HDPI_SHORTEST_NS &&
+                     model->item_ns <= HDPI_LONGEST_NS))
         return refuse(rank, "item_ns is not between 1e-9 and 1e18");
     if (!is_figure(model->in_bytes_per_second))
         return refuse(rank, "in_bytes_per_second is not a finite number of 0 "

@@ -145,7 +145,7 @@ void hdpi_lane_line(const struct hdpi_lane *lane, double *fixed_ns,
         hdpi_profile_line(lane->curve, fixed_ns, item_ns);
     } else {
         *fixed_ns = lane->fixed_ns;
-        *item_ns = larger(lane->item_ns, 1e-9); /* what a rank may claim */
+        *item_ns = larger(lane->item_ns, HDPI_SHORTEST_NS);
     }
     if (lane->overlap)
         *item_ns = larger(*item_ns, lane->copy_ns);

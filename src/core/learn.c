@@ -11,8 +11,8 @@
 
 static const double agreeing = 2; /* a factor; beyond it a step is doubted */
 
-/* Inside what a profile takes for a time (core/profile.c), with room for the
- * points between. */
+/* Inside HDPI_LONGEST_NS and HDPI_SHORTEST_NS, with room for the points
+ * between. */
 static const double longest_ns = 1e17, shortest_ns = 1e-8;
 
 static int agree(double factor, double other)

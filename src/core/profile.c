@@ -6,10 +6,6 @@
 #include "base/mem.h"
 #include "core/profile.h"
 
-/* Bounds inside which no sum or quotient of the arithmetic can overflow: 30
- * years down to a billionth of a nanosecond. */
-static const double longest_ns = 1e18, shortest_ns = 1e-9;
-
 static const double second_ns = 1e9;
 
 /* ---- life ---------------------------------------------------------------- */
@@ -61,7 +57,7 @@ void hdpi_profile_free(hdp_profile *profile)
 
 static int is_time(double ns)
 {
-    return ns >= shortest_ns && ns <= longest_ns;
+    return ns >= HDPI_SHORTEST_NS && ns <= HDPI_LONGEST_NS;
 }
 
 static hdp_status check_points(int32_t rank, const int64_t *items,
@@ -251,7 +247,8 @@ void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
                        double *item_ns)
 {
     *fixed_ns = rank->fixed_ns;
-    *item_ns = rank->item_ns > shortest_ns ? rank->item_ns : shortest_ns;
+    *item_ns =
+        rank->item_ns > HDPI_SHORTEST_NS ? rank->item_ns : HDPI_SHORTEST_NS;
     if (rank->point_count == 0)
         return;
     int64_t last = rank->point_count - 1;
@@ -313,7 +310,7 @@ static int is_origin(int32_t from)
 static int is_curve(const struct hdpi_rank_profile *rank)
 {
     if (rank->point_count == 0)
-        return rank->fixed_ns >= 0 && rank->fixed_ns <= longest_ns &&
+        return rank->fixed_ns >= 0 && rank->fixed_ns <= HDPI_LONGEST_NS &&
                (is_time(rank->item_ns) ||
                 (rank->lacks_dtype && rank->item_ns == 0));
     for (int64_t i = 0; i < rank->point_count; i++) {

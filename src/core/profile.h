@@ -10,6 +10,11 @@ enum {
     HDPI_WEIGHT_MAX = 9
 };
 
+/* Times of a curve lie between these, 32 years and a billionth of a nanosecond:
+ * then no sum or quotient of the arithmetic can overflow. */
+#define HDPI_LONGEST_NS 1e18
+#define HDPI_SHORTEST_NS 1e-9
+
 /* Where a figure came from. */
 enum {
     HDPI_FROM_MODEL = 0, /* the caller or a file gave it */

@@ -10,9 +10,6 @@
 static const char schema[] = "hdp.profile";
 static const char machine_schema[] = "hdp.machine";
 
-/* What hdpi_profile_is_valid() takes for a time. */
-static const double longest_ns = 1e18, shortest_ns = 1e-9;
-
 /* ---- writing ------------------------------------------------------------- */
 
 /* What was measured is said with each member, as hdp_bench's documents do. */
@@ -139,7 +136,7 @@ static hdp_status read_point(const struct hdpi_json_at *at, int64_t previous,
     HDPI_RETURN_IF(hdpi_json_read_int(&first, 1, INT64_MAX, items));
     if (*items <= previous)
         return hdpi_json_refuse(&first, "more items than the point before");
-    return hdpi_json_read_real(&second, shortest_ns, longest_ns, ns);
+    return hdpi_json_read_real(&second, HDPI_SHORTEST_NS, HDPI_LONGEST_NS, ns);
 }
 
 static hdp_status read_points(hdp_profile *profile, int32_t rank,
@@ -206,8 +203,8 @@ static hdp_status read_figures(struct hdpi_rank_profile *rank,
         { "rate", DBL_MAX, &rank->rate },
         { "rate_flops", DBL_MAX, &rank->rate_flops },
         { "spread", DBL_MAX, &rank->spread },
-        { "fixed_ns", longest_ns, &rank->fixed_ns },
-        { "item_ns", longest_ns, &rank->item_ns },
+        { "fixed_ns", HDPI_LONGEST_NS, &rank->fixed_ns },
+        { "item_ns", HDPI_LONGEST_NS, &rank->item_ns },
         { "in_bytes_per_second", DBL_MAX, &rank->in_bytes_per_second },
         { "out_bytes_per_second", DBL_MAX, &rank->out_bytes_per_second },
         { "reduce_bytes_per_second", DBL_MAX, &rank->reduce_bytes_per_second },
@@ -247,7 +244,7 @@ static hdp_status read_rank(hdp_profile *profile, int32_t index,
     HDPI_RETURN_IF(read_points(profile, index, member));
     HDPI_RETURN_IF(read_figures(rank, member));
     HDPI_RETURN_IF(read_samples(rank, member));
-    if (rank->point_count == 0 && rank->item_ns < shortest_ns &&
+    if (rank->point_count == 0 && rank->item_ns < HDPI_SHORTEST_NS &&
         !(rank->lacks_dtype && rank->item_ns == 0))
         return hdpi_json_complain(member, "neither points nor item_ns >= 1e-9");
     return HDP_OK;
