@@ -132,13 +132,10 @@ int measure_by_options(struct bench *bench, hdp_profile **out)
 
 json_t *measure_json(struct bench *bench, const hdp_profile *profile)
 {
-    size_t needed = 0;
     json_t *json = NULL;
+    char *text;
 
-    hdp_profile_to_json(profile, NULL, 0, &needed);
-    char *text = malloc(needed + 1);
-    if (text && !library_try(bench, hdp_profile_to_json(profile, text,
-                                                        needed + 1, NULL)))
+    if (!record_profile_text(bench, profile, &text))
         json = json_loads(text, 0, NULL);
     free(text);
     if (!json)

@@ -22,14 +22,11 @@ int record_topology(struct bench *bench, const hdp_topology *topology,
         bench, hdp_topology_to_json(topology, *out, needed + 1, &needed));
 }
 
-static int profile_text(struct bench *bench, const hdp_profile *profile,
+int record_profile_text(struct bench *bench, const hdp_profile *profile,
                         char **out)
 {
     size_t needed = 0;
 
-    *out = NULL;
-    if (!profile)
-        return EXIT_OK;
     hdp_profile_to_json(profile, NULL, 0, &needed);
     *out = malloc(needed + 1);
     if (!*out)
@@ -47,7 +44,8 @@ int record_machine(struct bench *bench, const char *topology,
 
     if (!path)
         return EXIT_OK;
-    int code = profile_text(bench, profile, &measured);
+    int code =
+        profile ? record_profile_text(bench, profile, &measured) : EXIT_OK;
     if (!code &&
         (!outfile_open(&out, path) ||
          fprintf(out.file,

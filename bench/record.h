@@ -5,9 +5,13 @@
 
 struct bench;
 
-/** The noun's own text; *out is to be free()d. Returns the exit code. */
+/** The noun's own text; *out is to be free()d, also after a failure. Returns
+ *  the exit code. */
 int record_topology(struct bench *bench, const hdp_topology *topology,
                     char **out);
+
+int record_profile_text(struct bench *bench, const hdp_profile *profile,
+                        char **out);
 
 /** Writes --save FILE, whole or not at all; nothing where it was not given. A
  *  machine file of the topology's text, and of a profile unless NULL. */
