@@ -128,6 +128,9 @@ int command_split(struct bench *bench)
     if (options->total < 0)
         return failure_usage(&bench->failure, "-N", 0,
                              "split needs -N, the items to divide");
+    if (options->ranks > 0 && options->batches <= 0)
+        return failure_usage(&bench->failure, "--ranks", 0,
+                             "--ranks is for --bench: it is what is timed");
     if (options->rule_count == 0)
         options->rules[options->rule_count++] = HDP_RULE_FINISH;
     fprintf(bench->document.text, "# hdp_bench %s split\n", hdp_version());

@@ -55,6 +55,7 @@ USAGE = [
     (["reduce", "-d", PAIR, "--op", "max", "--weights", "3/1"], "max", None),
     (["split", "-d", PAIR, "-N", "8", "--remove", "1", "--remove", "1"],
      "--remove 1: given twice", None),
+    (["split", "-d", PAIR, "-N", "8", "--ranks", "9"], "--bench", None),
     (["split", "-d", PAIR, "-N", "8", "--save", "x.json", "--out",
       "./x.json"], "--save", None),
     (["split", "--profile", DESK, "-N", "8", "--dtype", "bf16"],
