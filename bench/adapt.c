@@ -1,10 +1,10 @@
-/* A simulated member is slowed by its model, which is part of its group: the
- * profile is made on one group, the steps run on another that has the slowdowns
- * in its specification. */
+/* A simulated member is slowed in what its model says it took, so that one of a
+ * machine file can be slowed too: the step runs by the executor's plan, and the
+ * executor learns from the times so changed. */
 #include "adapt.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "interrupt.h"
 #include "lanes.h"
@@ -21,9 +21,12 @@ struct adapt {
     const hdp_profile *profile;
     hdp_executor *executor;
     hdp_work work;
-    double *pace; /* one a member */
+    double *pace;        /* one a member: of real ones, for their functions */
+    double *model_pace;  /* and of simulated ones */
+    int64_t *compute_ns; /* what the members took in the step */
+    int64_t *seen_ns;    /* and what the executor may learn of that */
     struct trajectory trajectory;
-    int all_simulated;
+    int all_simulated, slows_models;
 };
 
 int64_t adapt_steps(const struct options *options)
@@ -39,12 +42,9 @@ int64_t adapt_steps(const struct options *options)
 int adapt_check(struct bench *bench)
 {
     struct options *options = &bench->options;
-    int code = slows_resolve(bench, options->slows, options->slow_count,
-                             options->steps);
 
-    if (!code && slows_simulated(bench, options->slows, options->slow_count))
-        code = slows_described(bench);
-    return code;
+    return slows_resolve(bench, options->slows, options->slow_count,
+                         options->steps);
 }
 
 static int32_t rule_of(const struct bench *bench)
@@ -77,30 +77,6 @@ static int check_first(struct adapt *self)
 }
 
 /* ---- before the steps ---------------------------------------------------- */
-
-static int regroup(struct adapt *self)
-{
-    struct bench *bench = self->bench;
-    const struct options *from = &bench->options;
-    hdp_group_options options;
-    hdp_group *group = NULL;
-    char *spec = slows_spec(bench, from->slows, from->slow_count, from->warmup);
-
-    if (!spec)
-        return bench->failure.exit_code;
-    hdp_options_init(&options, sizeof options);
-    options.threads = from->threads;
-    options.timeout_ns = from->timeout_ns;
-    int code = library_try(
-        bench, hdp_group_create_spec(&group, bench->context, spec, &options));
-    free(spec);
-    if (code)
-        return code;
-    interrupt_watch(group);
-    hdp_group_destroy(bench->group);
-    bench->group = group;
-    return EXIT_OK;
-}
 
 static int make_executor(struct adapt *self)
 {
@@ -151,12 +127,16 @@ static int prepare(struct adapt *self)
     struct options *options = &bench->options;
 
     self->pace = calloc((size_t)bench->members, sizeof *self->pace);
-    if (!self->pace ||
+    self->model_pace = calloc((size_t)bench->members, sizeof *self->model_pace);
+    self->compute_ns = calloc((size_t)bench->members, sizeof *self->compute_ns);
+    self->seen_ns = calloc((size_t)bench->members, sizeof *self->seen_ns);
+    if (!self->pace || !self->model_pace || !self->compute_ns ||
+        !self->seen_ns ||
         !trajectory_open(&self->trajectory, bench->members, options->steps))
         return library_no_memory(bench);
     self->all_simulated = 1;
     for (int32_t m = 0; m < bench->members; ++m) {
-        self->pace[m] = 1;
+        self->pace[m] = self->model_pace[m] = 1;
         self->all_simulated &= bench->devices[m].kind == HDP_SIM;
     }
     self->trajectory.total = options->total;
@@ -164,12 +144,12 @@ static int prepare(struct adapt *self)
     self->trajectory.slows = options->slows;
     self->trajectory.slow_count = options->slow_count;
     self->trajectory.goal = self->all_simulated ? model_goal : real_goal;
+    self->slows_models =
+        slows_simulated(bench, options->slows, options->slow_count);
     slows_declare(bench, options->slows, options->slow_count);
     int code = make_curves(self);
     if (!code)
         code = check_first(self);
-    if (!code && slows_simulated(bench, options->slows, options->slow_count))
-        code = regroup(self);
     return code ? code : make_executor(self);
 }
 
@@ -181,14 +161,33 @@ static void change_pace(struct adapt *self, int64_t step)
 
     for (int i = 0; i < options->slow_count; ++i) {
         const struct slow *slow = &options->slows[i];
-        if (slow->step == step &&
-            self->bench->devices[slow->member].kind != HDP_SIM)
-            self->pace[slow->member] = slow->factor;
+        int is_model = self->bench->devices[slow->member].kind == HDP_SIM;
+        if (slow->step == step)
+            (is_model ? self->model_pace : self->pace)[slow->member] =
+                slow->factor;
     }
 }
 
+/* Into compute_ns, whose longest time is as much longer as the step is. */
+static int64_t pace_models(struct adapt *self, const hdp_report_info *info)
+{
+    int64_t slowest = 0, paced_slowest = 0;
+
+    for (int32_t m = 0; m < self->bench->members; ++m) {
+        int64_t ns = info->compute_ns[m];
+        if (ns > 0 && self->model_pace[m] != 1)
+            ns = (int64_t)fmin((double)ns * self->model_pace[m] + 0.5, 1e18);
+        if (info->compute_ns[m] > slowest)
+            slowest = info->compute_ns[m];
+        if (ns > paced_slowest)
+            paced_slowest = ns;
+        self->compute_ns[m] = ns;
+    }
+    return info->step_ns + paced_slowest - slowest;
+}
+
 static void keep(struct adapt *self, const hdp_report_info *info,
-                 int64_t took_ns)
+                 int64_t step_ns)
 {
     struct trajectory *to = &self->trajectory;
     int64_t at = to->kept * to->members;
@@ -196,11 +195,35 @@ static void keep(struct adapt *self, const hdp_report_info *info,
     for (int32_t m = 0; m < to->members; ++m) {
         to->shares[at + m] = info->items[m];
         to->member_ns[at + m] =
-            info->compute_ns[m] < 0 ? 0 : (double)info->compute_ns[m];
+            self->compute_ns[m] < 0 ? 0 : (double)self->compute_ns[m];
         to->is_new[at + m] = (unsigned char)info->first_at_share[m];
     }
-    to->step_ns[to->kept++] =
-        (double)(self->all_simulated ? info->step_ns : took_ns);
+    to->step_ns[to->kept++] = (double)step_ns;
+}
+
+/* What hdp_executor_run() does but for the learning. */
+static int run_planned(struct adapt *self, hdp_report **out)
+{
+    struct bench *bench = self->bench;
+    hdp_plan *plan = NULL;
+    int code = library_try(
+        bench, hdp_executor_plan(&plan, self->executor, bench->options.total));
+
+    if (!code)
+        code =
+            library_try(bench, hdp_run(out, bench->group, plan, &self->work));
+    hdp_plan_destroy(plan);
+    return code;
+}
+
+/* The first step of a share is no sample for the executor either. */
+static int learn(struct adapt *self, const hdp_report_info *info)
+{
+    for (int32_t m = 0; m < self->bench->members; ++m)
+        self->seen_ns[m] = info->first_at_share[m] ? -1 : self->compute_ns[m];
+    return library_try(
+        self->bench,
+        hdp_executor_observe(self->executor, info->items, self->seen_ns));
 }
 
 /* One step; before 0: to warm up, and not kept. */
@@ -214,26 +237,31 @@ static int step(struct adapt *self, int64_t number)
     change_pace(self, number);
     int64_t began_ns = library_now();
     int code =
-        library_try(bench, hdp_executor_run(&report, self->executor,
-                                            bench->options.total, &self->work));
+        self->slows_models
+            ? run_planned(self, &report)
+            : library_try(bench,
+                          hdp_executor_run(&report, self->executor,
+                                           bench->options.total, &self->work));
     int64_t took_ns = library_now() - began_ns;
     if (!code)
         code = library_try(bench, hdp_report_get(&info, report));
-    if (!code && number >= 0)
-        keep(self, &info, took_ns);
+    if (!code) {
+        int64_t model_ns = pace_models(self, &info);
+        if (self->slows_models)
+            code = learn(self, &info);
+        if (!code && number >= 0)
+            keep(self, &info, self->all_simulated ? model_ns : took_ns);
+    }
     hdp_report_destroy(report);
     return code;
 }
 
-/* A member without rows is called too, so that each step is one launch of every
- * simulated member. */
 static int run_steps(struct adapt *self)
 {
     struct options *options = &self->bench->options;
     int code = EXIT_OK;
 
     self->work = self->workload->work;
-    self->work.flags |= HDP_WORK_EMPTY_TOO;
     self->workload->pace = self->pace;
     for (int64_t s = -options->warmup; !code && s < options->steps; ++s) {
         code = step(self, s);
@@ -302,6 +330,9 @@ int adapt_measure(struct bench *bench, struct workload *workload,
     }
     hdp_executor_destroy(self.executor);
     trajectory_close(&self.trajectory);
+    free(self.model_pace);
+    free(self.compute_ns);
+    free(self.seen_ns);
     if (library_settle(bench)) { /* no function looks at it any more */
         workload->pace = NULL;
         free(self.pace);

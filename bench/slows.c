@@ -1,6 +1,4 @@
-/* DEV is a member's number or what its specification begins with. A simulated
- * member is slowed by its model, which counts launches: from a group of its
- * own, in which each step is one. Any other waits in the workload's function. */
+/* DEV is a member's number or what its specification begins with. */
 #include "slows.h"
 
 #include <stdio.h>
@@ -137,43 +135,6 @@ int slows_simulated(const struct bench *bench, const struct slow *slows,
         if (bench->devices[slows[i].member].kind == HDP_SIM)
             return 1;
     return 0;
-}
-
-/* ---- simulated ----------------------------------------------------------- */
-
-/* What a machine file says of a member is more than a specification holds. */
-int slows_described(struct bench *bench)
-{
-    const char *spec = bench->options.spec;
-
-    if (spec[0] && !strchr(spec, '@') && strcmp(spec, "auto") != 0)
-        return EXIT_OK;
-    return failure_usage(&bench->failure, "--slow", 0,
-                         "--slow: a simulated member is slowed where -d "
-                         "describes it, as sim:0/item=10us; a machine file "
-                         "has slow in its faults");
-}
-
-char *slows_spec(struct bench *bench, const struct slow *slows, int count,
-                 int64_t before)
-{
-    char *text = NULL;
-    size_t size = 0;
-
-    FILE *out = open_memstream(&text, &size);
-    for (int32_t m = 0; out && m < bench->members; ++m) {
-        fprintf(out, "%s%s", m ? "+" : "", bench->devices[m].spec);
-        for (int i = 0; i < count; ++i)
-            if (slows[i].member == m && bench->devices[m].kind == HDP_SIM)
-                fprintf(out, "/slow=%sx@%lld", slows[i].factor_text,
-                        (long long)(before + slows[i].step + 1));
-    }
-    if (!out || fclose(out) != 0 || !text) {
-        free(text);
-        library_no_memory(bench);
-        return NULL;
-    }
-    return text;
 }
 
 /* ---- in words ------------------------------------------------------------ */

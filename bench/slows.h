@@ -1,6 +1,5 @@
 /* Slowdowns that the command line declares, `--slow DEV=2x@STEP`: read, matched
- * with the members, and brought about. The same step is told to people, to
- * programs and to the simulated devices. */
+ * with the members, and told; adapt.c brings them about. */
 #ifndef BENCH_SLOWS_H
 #define BENCH_SLOWS_H
 #include <stdint.h>
@@ -27,17 +26,9 @@ int slows_read(const char *text, struct slow *out, struct parse_error *error);
 int slows_resolve(struct bench *bench, struct slow *slows, int count,
                   int64_t steps);
 
-/** 1 when some simulated member is slowed: its model does that. */
+/** 1 when some simulated member is slowed. */
 int slows_simulated(const struct bench *bench, const struct slow *slows,
                     int count);
-
-/** Refuses a simulated member that no specification describes. */
-int slows_described(struct bench *bench);
-
-/** The group's specification with the simulated members' slowdowns in it, for
- *  devices whose step 0 is launch `before` + 1; NULL on failure, recorded. */
-char *slows_spec(struct bench *bench, const struct slow *slows, int count,
-                 int64_t before);
 
 /** Says it in the `devices` section, and in a comment line each. */
 void slows_declare(struct bench *bench, const struct slow *slows, int count);

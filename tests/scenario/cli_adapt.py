@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "cli"))
@@ -94,6 +95,27 @@ expect(steps["phases"][0]["steps_to_goal"], 0, "a profile that is right")
 steps = ask("run", "--adapt", "-d", "@desk", "--work", "copy", "-N", "256",
             "--steps", "20")["steps"]
 expect_true(steps["phases"][0]["efficiency"] > 0.97, "a machine file")
+
+# ---- members of a machine file are slowed like those of a specification
+with tempfile.TemporaryDirectory() as folder:
+    machine = os.path.join(folder, "pair.json")
+    run("calibrate", "-d", PAIR, "--save", machine)
+    steps = ask("run", "--adapt", "-d", "@" + machine, "--work", "copy", "-N",
+                "1024", "--slow", "sim:0=2x@20", "--slow", "0=1x@60",
+                "--check")["steps"]
+expect([p[2:] for p in phases(steps)],
+       [(7680000, [768, 256]), (12300000, [615, 409]), (7680000, [768, 256])],
+       "phases of a machine file")
+expect([steps["step_ns"][i] for i in (19, 20, 59, 159)],
+       [7680000, 15360000, 12300000, 7680000], "steps of a machine file")
+got = ask("run", "--adapt", "-d", "@desk", "--work", "copy", "-N", "256",
+          "--slow", "1=2x@10", "--steps", "40", "--check")
+expect_true("declared slowdown: 2x" in got["devices"][1]["slowdown"],
+            "slowdown of a machine's device")
+ahead, behind = (got["steps"]["resplits"][-1]["shares"],
+                 got["steps"]["shares"])
+expect_true(ahead[1] < behind[1] and ahead[0] > behind[0] and
+            ahead[2] > behind[2], f"shares move: {behind}, then {ahead}")
 noisy = ask("run", "--adapt", "-d", "sim:0/item=10us/noise=3%+"
             "sim:1/item=30us/noise=3%", "--work", "copy", "-N", "128",
             "--steps", "1000")["steps"]
@@ -121,7 +143,6 @@ for words, part in (
         (["--dynamic", "--rule", "equal", "-d", PAIR], "none for --dynamic"),
         (["--dynamic", "--work", "empty", "-d", PAIR], "takes time"),
         (["--dynamic", "-d", "sim:0+host:0/threads=1"], "do not compare"),
-        (["--adapt", "--slow", "0=2x@5", "-d", "@desk"], "a machine file"),
         (["--adapt", "--slow", "0=0.5x@5", "-d", "host:0/threads=1"],
          "not sped up")):
     text = ask("run", *words, code=2)["error"]["text"]
