@@ -28,9 +28,11 @@ static int by_items(const void *a, const void *b)
 static hdp_status check_options(const hdp_calibrate_options *own)
 {
     if (own->dtype < 0 || own->dtype > HDP_I8)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "dtype is %d", own->dtype);
+        return hdpi_fail(HDP_ERR_ARGUMENT, "dtype is %d, not 0 to %d",
+                         own->dtype, HDP_I8);
     if (own->probe < HDP_PROBE_GEMM || own->probe > HDP_PROBE_ALL)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "probe is %d", own->probe);
+        return hdpi_fail(HDP_ERR_ARGUMENT, "probe is %d, not 0 to %d",
+                         own->probe, HDP_PROBE_ALL);
     if ((own->probe == HDP_PROBE_WORK) != !!own->work)
         return hdpi_fail(HDP_ERR_ARGUMENT, "work and HDP_PROBE_WORK go "
                                            "together");
@@ -41,7 +43,7 @@ static hdp_status check_options(const hdp_calibrate_options *own)
                          own->item_count, HDPI_SIZES_MAX);
     for (int32_t i = 0; i < own->item_count; ++i)
         if (own->items[i] < 1)
-            return hdpi_fail(HDP_ERR_ARGUMENT, "items[%d] is %lld", i,
+            return hdpi_fail(HDP_ERR_ARGUMENT, "items[%d] is %lld, below 1", i,
                              (long long)own->items[i]);
     if (own->budget_ns < 0 || own->reserved)
         return hdpi_fail(HDP_ERR_ARGUMENT, "%s is out of range",

@@ -143,7 +143,7 @@ hdp_status hdp_profile_create(hdp_profile **out, const hdp_model *models,
     if (!models)
         return hdpi_fail(HDP_ERR_ARGUMENT, "models is NULL");
     if (count < 1)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "count is %d", (int)count);
+        return hdpi_fail(HDP_ERR_ARGUMENT, "count is %d, below 1", (int)count);
     HDPI_TRY(hdpi_profile_new(&profile, count));
     for (int32_t i = 0; i < count; i++)
         HDPI_TRY(take_model(profile, i, models));

@@ -53,7 +53,7 @@ hdp_status hdp_split_rates(int64_t *items, const double *rates, int32_t count,
         return hdpi_fail(HDP_ERR_ARGUMENT, "%s is NULL",
                          items ? "rates" : "items");
     if (count < 1)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "count is %d", (int)count);
+        return hdpi_fail(HDP_ERR_ARGUMENT, "count is %d, below 1", (int)count);
     if (total < 0)
         return hdpi_fail(HDP_ERR_ARGUMENT, "total is %lld, below 0",
                          (long long)total);

@@ -59,7 +59,7 @@ static hdp_status check_options(int64_t total, const hdp_split_options *options,
         return hdpi_fail(HDP_ERR_ARGUMENT, "rule %d is none of HDP_RULE_*",
                          (int)options->rule);
     if (options->quantum < -1)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "quantum is %lld",
+        return hdpi_fail(HDP_ERR_ARGUMENT, "quantum is %lld, below -1",
                          (long long)options->quantum);
     if (options->rule == HDP_RULE_MANUAL)
         return check_ratios(options->ratios, count);

@@ -74,17 +74,20 @@ static void wrong_calls_are_refused(void **state)
     expect_ok(hdp_options_init(&good, sizeof good));
     options = good;
     options.dtype = 10;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "dtype is 10");
+    expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
+                   "dtype is 10, not 0 to 9");
     options = good;
     options.probe = 6;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "probe is 6");
+    expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
+                   "probe is 6, not 0 to 5");
     options.probe = HDP_PROBE_WORK;
     expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
                    "work and HDP_PROBE_WORK go together");
     options = good;
     options.items = bad;
     options.item_count = 2;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options, "items[1] is 0");
+    expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
+                   "items[1] is 0, below 1");
     options.item_count = 0;
     expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
                    "item_count is 0, items are 1 to 256 sizes or none");
