@@ -121,27 +121,31 @@ hdp_status hdpi_textfile_replace(const char *path, const char *text,
 {
     hdp_status status = HDP_OK;
     struct stat there;
-    size_t room = strlen(path) + 64;
-    char *beside = NULL;
+    char *real = realpath(path, NULL), *beside = NULL; /* links followed */
+    const char *place = real ? real : path;
+    size_t room = strlen(place) + 64;
     int fd = -1, made = 0;
 
-    int special = stat(path, &there) == 0 && !S_ISREG(there.st_mode);
+    int known = stat(place, &there) == 0;
+    int special = known && !S_ISREG(there.st_mode);
     beside = hdpi_alloc(room, 1, "a file name");
     if (!beside)
-        return HDP_ERR_MEMORY;
-    (void)snprintf(beside, room, "%s.%ld-%llx.new", path, (long)getpid(),
+        HDPI_TRY(HDP_ERR_MEMORY);
+    (void)snprintf(beside, room, "%s.%ld-%llx.new", place, (long)getpid(),
                    (unsigned long long)hdpi_clock_ns() ^ (uintptr_t)&there);
     if (special)
-        fd = open_above(path, O_WRONLY);
+        fd = open_above(place, O_WRONLY);
     else
         fd = open_above(beside, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         HDPI_TRY(hdpi_fail_system(errno, "%s: opening for writing", path));
     made = !special;
+    if (made && known)
+        (void)fchmod(fd, there.st_mode & 07777);
     HDPI_TRY(write_all(fd, text, length, path));
     if (made && fsync(fd) != 0)
         HDPI_TRY(hdpi_fail_system(errno, "%s: writing", path));
-    if (made && rename(beside, path) != 0)
+    if (made && rename(beside, place) != 0)
         HDPI_TRY(hdpi_fail_system(errno, "%s: replacing", path));
     made = 0;
 out:
@@ -150,5 +154,6 @@ out:
     if (made)
         (void)unlink(beside);
     free(beside);
+    free(real);
     return status;
 }

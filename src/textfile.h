@@ -28,9 +28,10 @@ hdp_status hdpi_textfile_take(char **out, size_t *length, int fd,
 
 /**
  * Makes `text` the file's content in one step and on the disk: a reader, or a
- * crash, finds the old content or the new. What is there but no regular file
- * (a terminal, a pipe) is written to. HDP_ERR_SYSTEM, HDP_ERR_MEMORY; then the
- * old content stays.
+ * crash, finds the old content or the new. Links are followed, and a file that
+ * is there keeps its mode. What is there but no regular file (a terminal, a
+ * pipe) is written to. HDP_ERR_SYSTEM, HDP_ERR_MEMORY; then the old content
+ * stays.
  */
 hdp_status hdpi_textfile_replace(const char *path, const char *text,
                                  size_t length);

@@ -183,6 +183,25 @@ static void old_content_stays_until_the_new_is_there(void **state)
     assert_int_equal(hdpi_textfile_replace("/dev/null", text, 3), HDP_OK);
 }
 
+static void links_and_modes_stay(void **state)
+{
+    char link[160];
+    struct stat there;
+
+    (void)state;
+    put("old");
+    assert_int_equal(chmod(path, 0640), 0);
+    (void)snprintf(link, sizeof link, "%s/link", folder);
+    assert_int_equal(symlink("file", link), 0);
+    assert_int_equal(hdpi_textfile_replace(link, "new", 3), HDP_OK);
+    expect_read(path, "new");
+    assert_int_equal(lstat(link, &there), 0);
+    assert_true(S_ISLNK(there.st_mode));
+    assert_int_equal(stat(path, &there), 0);
+    assert_int_equal(there.st_mode & 07777, 0640);
+    assert_int_equal(unlink(link), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +212,7 @@ int main(void)
         cmocka_unit_test_teardown(a_caller_may_allow_less, remove_file),
         cmocka_unit_test_teardown(old_content_stays_until_the_new_is_there,
                                   remove_file),
+        cmocka_unit_test_teardown(links_and_modes_stay, remove_file),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
