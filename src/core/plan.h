@@ -37,8 +37,9 @@ hdp_status hdpi_plan_seal(hdp_plan *plan);
 hdp_status hdpi_plan_split(hdp_plan **out, const hdp_profile *profile,
                            int64_t total, const hdp_split_options *options);
 
-/** The same into an empty plan of the profile's ranks (hdpi_plan_clear()), which
- *  on an error holds nothing of use. Up to 64 ranks nothing is allocated. */
+/** The same into an empty plan of the profile's ranks (hdpi_plan_clear()),
+ *  which on an error holds nothing of use. Up to 64 ranks nothing is
+ *  allocated. */
 hdp_status hdpi_plan_split_into(hdp_plan *plan, const hdp_profile *profile,
                                 int64_t total,
                                 const hdp_split_options *options);
