@@ -246,6 +246,7 @@ void hdpi_lease_drop(struct hdpi_lease_lock *lock,
     (void)flock(lock->fd, LOCK_UN);
     (void)close(lock->fd);
     lock->fd = -1;
+    hdpi_lease_mark_clear(lock->fd);
 }
 
 /* ---- looking ------------------------------------------------------------- */

@@ -95,6 +95,11 @@ void hdpi_lease_mark_set(int fd, const struct hdpi_lease_mark *mark)
     (void)set_range(fd, F_UNLCK, start + length, 0);
 }
 
+void hdpi_lease_mark_clear(int fd)
+{
+    (void)set_range(fd, F_UNLCK, 0, 0);
+}
+
 int hdpi_lease_mark_get(int fd, struct hdpi_lease_mark *mark)
 {
     int64_t start = 0, length = 0;

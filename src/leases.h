@@ -41,6 +41,9 @@ void hdpi_lease_mark_own(struct hdpi_lease_mark *mark);
 /** Puts a mark on a lock file, in place of the description's former one. What
  *  fails is only ever telling, so it answers nothing. */
 void hdpi_lease_mark_set(int fd, const struct hdpi_lease_mark *mark);
+/** Takes it away for everybody who has the descriptor: a forked child that
+ *  still has it would name the former holder beside the next one. */
+void hdpi_lease_mark_clear(int fd);
 /** The mark of another description; 1 found, 0 none, -1 cannot tell. */
 int hdpi_lease_mark_get(int fd, struct hdpi_lease_mark *mark);
 

@@ -199,6 +199,35 @@ static void the_owner_lets_go_at_once(void **state)
     room_close(&room);
 }
 
+/* Nor does that child name the former holder in place of the next one. */
+static void the_next_holder_is_named(void **state)
+{
+    hdp_lease *lease = NULL;
+    hdp_lease_entry entry;
+    struct room room;
+    pid_t child, holder;
+
+    (void)state;
+    room_open(&room);
+    expect_ok(room_claim(&lease, &room, ONE, 0, 0));
+    child = room_fork();
+    if (child == 0)
+        for (;;)
+            (void)pause();
+    hdp_lease_destroy(lease);
+    room_look(&entry, &room, ONE);
+    expect_number(HDP_LEASE_FREE, entry.state, "state after the release");
+    holder = room_holder(&room, ONE);
+    room_look(&entry, &room, ONE);
+    expect_number(HDP_LEASE_HELD, entry.state, "state");
+    expect_number(holder, entry.pid, "the process named");
+    (void)kill(child, SIGKILL);
+    (void)room_child_answer(child);
+    (void)kill(holder, SIGKILL);
+    (void)room_child_answer(holder);
+    room_close(&room);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +237,7 @@ int main(void)
         cmocka_unit_test(a_file_of_old_means_nothing),
         cmocka_unit_test(a_child_cannot_let_go),
         cmocka_unit_test(the_owner_lets_go_at_once),
+        cmocka_unit_test(the_next_holder_is_named),
     };
 
     return cmocka_run_group_tests_name("lease_death", tests, NULL, NULL);
