@@ -194,7 +194,8 @@ hdp_status hdpi_lease_rank_idle(struct hdpi_lease_choice *choice,
 /* "7=.,8=GPU-ab,9=~GPU-cd": the folder's descriptor, then a lock each; ~ is a
  * shared one. */
 
-enum { HDPI_LEASE_LOCKS_MAX = 512 };
+/* Two for each device that a specification can have. */
+enum { HDPI_LEASE_LOCKS_MAX = 8192 };
 
 struct hdpi_lease_fds {
     int folder;
