@@ -90,16 +90,16 @@ static int open_or_make(int folder, const char *name, int make)
     const struct timespec moment = { 0, 1000000 };
     int fd = -1;
 
-    for (int tries = 0; fd < 0 && tries < RACES_MAX; ++tries) {
+    for (int tries = 0; tries < RACES_MAX; ++tries) {
         fd = openat(folder, name, OPENING);
         if (fd < 0 && errno == ENOENT && make)
             fd = make_file(folder, name);
-        else if (fd < 0 && errno == EACCES && tries < 4)
+        if (fd >= 0 || (errno != EEXIST && (errno != EACCES || tries == 4)))
+            break;
+        if (errno == EACCES) {
             (void)nanosleep(&moment, NULL);
-        else
-            break;
-        if (fd < 0 && errno != EEXIST && errno != EACCES)
-            break;
+            errno = EACCES; /* a signal must not become the reason */
+        }
     }
     return fd;
 }
@@ -199,7 +199,9 @@ static hdp_status take_once(int *out, int *swapped,
     *out = fd;
     fd = -1;
 out:
-    if (fd >= 0)
+    if (fd >= 0) {
+        /* A child that is just being forked may have a copy. */
+        (void)flock(fd, LOCK_UN);
         (void)close(fd);
     return status;
 }
