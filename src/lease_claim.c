@@ -46,6 +46,9 @@ static hdp_status take_all(hdp_lease *lease, const char **out_busy)
         status = hdpi_lease_take(&lease->locks[i], &lease->folder);
         *out_busy = lease->locks[i].name;
     }
+    /* Whoever waited may hold what others no longer ask. */
+    if (status == HDP_OK)
+        status = hdpi_lease_folder_still(&lease->folder);
     if (status != HDP_OK)
         hdpi_lease_drop_all(lease);
     return status;

@@ -91,26 +91,87 @@ hdp_status hdpi_lease_folder_check(struct hdpi_lease_folder *folder)
     return HDP_OK;
 }
 
-static int open_path(const char *path)
+hdp_status hdpi_lease_folder_still(const struct hdpi_lease_folder *folder)
 {
-    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat mine, there;
+
+    if (fstat(folder->fd, &mine) == 0 && lstat(folder->path, &there) == 0 &&
+        mine.st_dev == there.st_dev && mine.st_ino == there.st_ino)
+        return HDP_OK;
+    return refuse(folder, "was moved or replaced since it was opened; others "
+                          "may hold leases in the new one");
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+enum { CLEAR_OF = 64 };
+
+int hdpi_lease_lift(int fd)
+{
+    int moved, error;
+
+    if (fd < 0 || fd >= CLEAR_OF)
+        return fd;
+    moved = fcntl(fd, F_DUPFD_CLOEXEC, CLEAR_OF);
+    if (moved < 0 && fd > STDERR_FILENO)
+        return fd; /* so many are not allowed */
+    if (moved < 0)
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    error = errno;
+    (void)close(fd);
+    errno = error;
+    return moved;
+}
+
+/* With a slash at its end a symbolic link would be followed. */
+static hdp_status take_path(struct hdpi_lease_folder *folder, const char *path)
+{
+    size_t length = strlen(path);
+
+    if (length == 0)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "the lease folder's path is empty");
+    if (!hdpi_text_copy(folder->path, sizeof folder->path, path))
+        return hdpi_fail(HDP_ERR_ARGUMENT,
+                         "the lease folder's path is longer than %d bytes",
+                         HDPI_LEASE_PATH_MAX - 1);
+    while (length > 1 && folder->path[length - 1] == '/')
+        folder->path[--length] = '\0';
+    return HDP_OK;
+}
+
+/* A relative one means another folder to a job that has gone elsewhere. Left
+ * as it is where there is no /proc or no room. */
+static void make_absolute(struct hdpi_lease_folder *folder)
+{
+    char link[64], path[HDPI_LEASE_PATH_MAX];
+    ssize_t length;
+
+    if (folder->path[0] == '/')
+        return;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", folder->fd);
+    length = readlink(link, path, sizeof path);
+    if (length > 0 && (size_t)length < sizeof path) {
+        memcpy(folder->path, path, (size_t)length);
+        folder->path[length] = '\0';
+    }
 }
 
 static hdp_status open_folder(struct hdpi_lease_folder *folder,
                               const char *path)
 {
-    if (!hdpi_text_copy(folder->path, sizeof folder->path, path))
-        return hdpi_fail(HDP_ERR_ARGUMENT,
-                         "the lease folder's path is longer than %d bytes",
-                         HDPI_LEASE_PATH_MAX - 1);
-    folder->fd = open_path(path);
-    if (folder->fd >= 0)
+    HDPI_RETURN_IF(take_path(folder, path));
+    folder->fd = hdpi_lease_lift(
+        open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (folder->fd >= 0) {
+        make_absolute(folder);
         return hdpi_lease_folder_check(folder);
+    }
     int error = errno;
     struct stat there;
-    if (lstat(path, &there) == 0 && S_ISLNK(there.st_mode))
+    if (lstat(folder->path, &there) == 0 && S_ISLNK(there.st_mode))
         return refuse(folder, "a symbolic link, no folder");
-    return hdpi_fail_system(error, "%s: opening the lease folder", path);
+    return hdpi_fail_system(error, "%s: opening the lease folder",
+                            folder->path);
 }
 
 /* ---- the user's own ------------------------------------------------------ */

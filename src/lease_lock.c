@@ -101,7 +101,7 @@ static int open_or_make(int folder, const char *name, int make)
             errno = EACCES; /* a signal must not become the reason */
         }
     }
-    return fd;
+    return hdpi_lease_lift(fd);
 }
 
 static hdp_status explain(const struct hdpi_lease_folder *folder,
@@ -203,6 +203,7 @@ out:
         /* A child that is just being forked may have a copy. */
         (void)flock(fd, LOCK_UN);
         (void)close(fd);
+    }
     return status;
 }
 
@@ -245,10 +246,10 @@ void hdpi_lease_drop(struct hdpi_lease_lock *lock,
         return;
     /* The guard first: a free lock under a standing guard is only busy. */
     hdpi_lease_guard_clear(folder->fd, lock->name, lock->shared);
+    hdpi_lease_mark_clear(lock->fd);
     (void)flock(lock->fd, LOCK_UN);
     (void)close(lock->fd);
     lock->fd = -1;
-    hdpi_lease_mark_clear(lock->fd);
 }
 
 /* ---- looking ------------------------------------------------------------- */

@@ -83,6 +83,14 @@ hdp_status hdpi_lease_folder_open(struct hdpi_lease_folder *folder,
 /** The same checks of a folder that is open already, as `path`. */
 hdp_status hdpi_lease_folder_check(struct hdpi_lease_folder *folder);
 
+/** Whether its path still leads to it; HDP_ERR_SYSTEM when not. */
+hdp_status hdpi_lease_folder_still(const struct hdpi_lease_folder *folder);
+
+/** Moves a new descriptor out of the way: clear of the standard three, which
+ *  somebody may open anew, and where it can be of those that a job's script
+ *  uses (exec 3>log). -1 and errno when it can be neither. */
+int hdpi_lease_lift(int fd);
+
 /** Name of a network file system by statfs's f_type; NULL: a local one. */
 const char *hdpi_lease_network(uint64_t type);
 

@@ -21,7 +21,9 @@
  * job leaves nothing behind, and a stopped one still owns. Nothing is ever
  * written to a lock file and none is ever deleted: not by the library, and
  * not by you, since a new file would let a second holder in. (One that is
- * deleted or swapped while held is noticed, and the device counts as held.)
+ * deleted or swapped while held is noticed, and the device counts as held. A
+ * folder that is moved away or replaced takes its leases along: those who wait
+ * in it are then refused, but who holds one is not seen in the new folder.)
  * Who holds a device since when is told by the kernel together with the lock,
  * so it cannot be out of date.
  *
@@ -31,7 +33,7 @@
  * them inside it finds them held.
  *
  * Which folder, the first that applies:
- *   1. hdp_lease_options.directory
+ *   1. hdp_lease_options.directory; a relative one is told as an absolute one
  *   2. the variable HDP_LEASE_DIR, ignored when the process has raised rights
  *   3. inside an allocation of Slurm (SLURM_JOB_GPUS or SLURM_STEP_GPUS is set)
  *      or a pod of Kubernetes (KUBERNETES_SERVICE_HOST): the user's own, 5.

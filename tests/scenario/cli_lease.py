@@ -1,6 +1,7 @@
 """hdp_bench lease: what the command gets and what it ends with, who is told of
 what, signals, and a lease that outlives the program that took it."""
 import csv
+import ctypes
 import io
 import os
 import pty
@@ -25,11 +26,20 @@ def lease(*words, spec=FOUR, **more):
     return run("lease", "-d", spec, *words, env=ENV, **more)
 
 
-def start(*words, spec=FOUR, **more):
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def start(*words, spec=FOUR, first=None):
+    """Ends with this test, and so does its command: SIGTERM is forwarded."""
+    def before():
+        LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if first:
+            first()
     return subprocess.Popen([BENCH, "lease", "-q", "-d", spec, *words],
                             env={**os.environ, **ENV}, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            **more)
+                            preexec_fn=before)
 
 
 def states(spec=FOUR):
@@ -83,6 +93,19 @@ expect(run("lease", "--gpus", "1", "-q", "--", "sh", "-c",
 pipes = "yes | head -1; echo ${PIPESTATUS[0]}"
 expect(lease("--gpus", "1", "-q", "--", "bash", "-c", pipes).stdout, "y\n141\n",
        "SIGPIPE is the command's again")
+
+# A script's own descriptors do not replace those of the lease: the job that is
+# left has it when the wrapper is gone.
+job = start("--gpus", "1", "--", "sh", "-c",
+            "exec 3>/dev/null 4>&3 5>&3 6>&3 7>&3 8>&3 9>&3; echo $$; "
+            "exec sleep 60")
+child = int(job.stdout.readline())
+job.kill()
+job.wait(20)
+expect(held(), True, "held by a job that uses descriptors 3 to 9")
+os.kill(child, signal.SIGKILL)
+until("its end", lambda: not held())
+job.communicate()
 
 # ---- command lines that are wrong
 for words, part in (
@@ -177,7 +200,7 @@ expect(done.returncode, 3, "exit code where the document has no place")
 
 # ---- signals
 TRAP = ("trap 'echo got {0}; exit 9' {0}; echo ready; "
-        "while :; do sleep 0.05; done")
+        "for i in $(seq 400); do sleep 0.05; done")
 for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2"):
     job = start("--gpus", "1", "--", "sh", "-c", TRAP.format(name))
     expect(job.stdout.readline(), "ready\n", "the command runs")
@@ -194,7 +217,7 @@ def state_of(pid):
 
 
 job = start("--gpus", "1", "--", "sh", "-c",
-            "echo $$; exec sleep 60", preexec_fn=os.setpgrp)
+            "echo $$; exec sleep 60", first=os.setpgrp)
 child = int(job.stdout.readline())
 job.send_signal(signal.SIGTSTP)
 until("both stop", lambda: state_of(job.pid) == state_of(child) == "T")

@@ -144,9 +144,15 @@ static void bad_folders_are_refused(void **state)
     expect_status(HDP_ERR_SYSTEM, room_claim(&lease, &other, ONE, 0, 0));
     expect_has(hdp_last_error(), link_path);
     expect_has(hdp_last_error(), "a symbolic link");
+    (void)snprintf(other.path, sizeof other.path, "%.60s//", link_path);
+    expect_status(HDP_ERR_SYSTEM, room_claim(&lease, &other, ONE, 0, 0));
+    expect_has(hdp_last_error(), "a symbolic link");
     assert_int_equal(unlink(link_path), 0);
     expect_status(HDP_ERR_SYSTEM, room_claim(&lease, &other, ONE, 0, 0));
     expect_has(hdp_last_error(), "No such file");
+    other.path[0] = '\0';
+    expect_status(HDP_ERR_ARGUMENT, room_claim(&lease, &other, ONE, 0, 0));
+    expect_has(hdp_last_error(), "empty");
     (void)snprintf(other.path, sizeof other.path, "%.48s/victim", room.path);
     expect_status(HDP_ERR_SYSTEM, room_claim(&lease, &other, ONE, 0, 0));
     expect_has(hdp_last_error(), victim_path);
@@ -186,6 +192,85 @@ static void no_second_grant_after_a_swap(void **state)
     hdp_lease_destroy(lease);
     expect_ok(room_claim(&other, &room, ONE, 0, 0));
     hdp_lease_destroy(other);
+}
+
+/* Whether a process has the room's folder open. */
+static int has_open(pid_t pid)
+{
+    char path[320], target[128];
+    struct dirent *entry;
+    int found = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
+    DIR *folder = opendir(path);
+    while (folder && !found && (entry = readdir(folder))) {
+        (void)snprintf(path, sizeof path, "/proc/%ld/fd/%s", (long)pid,
+                       entry->d_name);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        found = strcmp(target, room.path) == 0;
+    }
+    if (folder)
+        (void)closedir(folder);
+    return found;
+}
+
+/* Who waits in a folder that was replaced is not let in there: others ask in
+ * the new one. */
+static void a_waiter_sees_its_folder_replaced(void **state)
+{
+    hdp_lease *other = NULL;
+    char aside[80];
+    pid_t holder, waiter;
+
+    (void)state;
+    (void)snprintf(aside, sizeof aside, "%s-aside", room.path);
+    holder = room_holder(&room, ONE);
+    waiter = room_fork();
+    if (waiter == 0) {
+        hdp_status status = room_claim(&other, &room, ONE, 0, 20000 * MS);
+        _exit(status == HDP_ERR_SYSTEM &&
+                      strstr(hdp_last_error(), "moved or replaced")
+                  ? 0
+                  : 1);
+    }
+    for (int i = 0; i < 5000 && !has_open(waiter); ++i)
+        (void)usleep(1000);
+    assert_true(has_open(waiter));
+    assert_int_equal(rename(room.path, aside), 0);
+    assert_int_equal(mkdir(room.path, 0755), 0);
+    expect_ok(room_claim(&other, &room, ONE, 0, 0));
+    (void)kill(holder, SIGKILL);
+    (void)room_child_answer(holder);
+    expect_number(0, room_child_answer(waiter), "the waiter");
+    hdp_lease_destroy(other);
+    (void)unlink(lock_path);
+    assert_int_equal(rmdir(room.path), 0);
+    assert_int_equal(rename(aside, room.path), 0);
+}
+
+/* Told as it is found from anywhere, so that a job which goes elsewhere asks
+ * in the same one. */
+static void a_relative_folder_is_told_absolute(void **state)
+{
+    struct room other = room;
+    hdp_lease *lease = NULL;
+    hdp_lease_info info = { .size = sizeof info };
+    char want[4096];
+    int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    (void)state;
+    assert_true(here >= 0);
+    assert_non_null(realpath(room.path, want));
+    assert_int_equal(chdir("/tmp"), 0);
+    (void)snprintf(other.path, sizeof other.path, "%s",
+                   strrchr(room.path, '/') + 1);
+    expect_ok(room_claim(&lease, &other, ONE, 0, 0));
+    assert_int_equal(fchdir(here), 0);
+    (void)close(here);
+    expect_ok(hdp_lease_get(&info, lease));
+    assert_string_equal(info.directory, want);
+    hdp_lease_destroy(lease);
 }
 
 /* Somebody who locks the file by other means is respected too. */
@@ -381,6 +466,25 @@ static int without_descriptors(void)
     return 0;
 }
 
+/* A host without the standard three, which opens them anew afterwards. */
+static int without_standard_descriptors(void)
+{
+    hdp_lease *lease = NULL, *other = NULL;
+
+    for (int fd = 0; fd < 3; ++fd)
+        (void)close(fd);
+    if (room_claim(&lease, &room, ONE, 0, 0) != HDP_OK)
+        return 1;
+    for (int32_t i = 0, fd; i < 2; ++i)
+        if (hdp_lease_descriptor(&fd, lease, i) != HDP_OK || fd < 3)
+            return 2;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3; ++fd)
+        if (fd != null && dup2(null, fd) != fd)
+            return 3;
+    return room_claim(&other, &room, ONE, 0, 0) == HDP_ERR_BUSY ? 0 : 4;
+}
+
 static void in_a_child(int (*role)(void), const char *name)
 {
     pid_t child = room_fork();
@@ -404,6 +508,7 @@ static void no_disk_and_no_descriptors(void **state)
         in_a_child(on_a_full_disk, "a full disk");
     }
     in_a_child(without_descriptors, "no descriptors");
+    in_a_child(without_standard_descriptors, "no standard descriptors");
     expect_ok(room_claim(&lease, &room, ONE, 0, 0));
     hdp_lease_destroy(lease);
 }
@@ -416,6 +521,8 @@ int main(void)
         TEST(planted_files_are_refused),
         TEST(bad_folders_are_refused),
         TEST(no_second_grant_after_a_swap),
+        TEST(a_waiter_sees_its_folder_replaced),
+        TEST(a_relative_folder_is_told_absolute),
         TEST(a_plain_flock_counts),
         TEST(two_users_share),
         TEST(a_strangers_file_is_refused),
