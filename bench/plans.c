@@ -1,4 +1,4 @@
-/* Plans: asked for with the command line's options, shown with their reasons. */
+/* Plans, asked for with the command line's options and shown with reasons. */
 #include <string.h>
 
 #include "bench.h"

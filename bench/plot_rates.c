@@ -217,7 +217,7 @@ static double draw_curves(struct plot *plot, const struct group *group,
                         chart.top + chart.height + 62);
 }
 
-/* ---- what the other probes found ------------------------------------------ */
+/* ---- what the other probes found ----------------------------------------- */
 
 static void say_bytes(char *out, double value)
 {
