@@ -326,14 +326,6 @@ static int is_curve(const struct hdpi_rank_profile *rank)
     return 1;
 }
 
-int hdpi_profile_is_reliable(const hdp_profile *profile)
-{
-    for (int32_t i = 0; i < profile->info.member_count; i++)
-        if (!profile->ranks[i].reliable)
-            return 0;
-    return 1;
-}
-
 int hdpi_profile_is_valid(const hdp_profile *profile)
 {
     if (!profile || profile->object.tag != HDPI_PROFILE || !profile->ranks ||

@@ -111,9 +111,5 @@ void hdpi_profile_line(const struct hdpi_rank_profile *rank, double *fixed_ns,
  *  do not compare. Without points, the rate of ever larger sizes. */
 void hdpi_profile_compare_rates(hdp_profile *profile);
 
-/** 1: every rank's figures can be relied on, also later: worth keeping in a
- *  cache. */
-int hdpi_profile_is_reliable(const hdp_profile *profile);
-
 int hdpi_profile_is_valid(const hdp_profile *profile);
 #endif

@@ -15,7 +15,6 @@ TABLE(dtype, NULL, "f32", "tf32", "f16", "bf16", "f64", "i32", "i64", "u8",
       "i8");
 TABLE(verdict, "accepted", "range", "not_a_number", "repeat", "ambiguous",
       "after_cut", "other_kind");
-TABLE(hook, "alloc", "copy", "launch", "wait", "reduce");
 TABLE(probe, "gemm", "copy", "launch", "link", "work", "all");
 TABLE(ended, "spread", "budget", "given");
 TABLE(origin, "model", "measured", "steps", "assumed");

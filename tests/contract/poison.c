@@ -130,7 +130,7 @@ static struct result calibrate(const char *spec, double share, int64_t at,
     result.ratio = hdpi_profile_rate(&profile->ranks[0]) /
                    hdpi_profile_rate(&profile->ranks[1]);
     result.info = profile->info;
-    result.reliable = hdpi_profile_is_reliable(profile);
+    result.reliable = profile->ranks[0].reliable && profile->ranks[1].reliable;
     hdp_profile_destroy(profile);
     hdp_group_destroy(group);
     hdp_context_destroy(context);
