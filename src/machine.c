@@ -1,6 +1,7 @@
 /* Machines by reference: a shipped one by its name or a file by its path, and
  * its devices as simulated ones, which is what can be done with a machine that
  * is elsewhere. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +276,7 @@ static hdp_status append(hdp_topology *topology, const char *reference,
 
     HDPI_TRY(hdpi_machine_find(&topology->machine, reference));
     machine = topology->machine;
+    assert(hdpi_machine_is_valid(machine));
     count = machine->topology->info.device_count;
     picks = hdpi_alloc((size_t)count, sizeof *picks, "devices of a machine");
     if (!picks)
