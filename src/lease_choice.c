@@ -97,9 +97,12 @@ static hdp_status take_devices(struct hdpi_lease_choice *choice,
         HDPI_RETURN_IF(take_device(choice, &topology->devices[i].info, any));
     if (choice->count > 0)
         return check_repeats(choice);
+    const char *why = topology->notes && topology->notes[0] ? topology->notes
+                      : topology->info.mask_set
+                          ? "the mask lets none of the devices through"
+                          : "there are only hosts";
     return hdpi_fail(HDP_ERR_NOT_FOUND, "no GPU to claim: %.*s",
-                     topology->notes ? (int)strcspn(topology->notes, "\n") : 0,
-                     topology->notes ? topology->notes : "");
+                     (int)strcspn(why, "\n"), why);
 }
 
 hdp_status hdpi_lease_choice_make(struct hdpi_lease_choice *choice,

@@ -328,6 +328,7 @@ static void claims_stay_within_a_mask(void **state)
     options.mask = "";
     expect_status(HDP_ERR_NOT_FOUND,
                   hdp_lease_acquire(&lease, room.context, FOUR, &options));
+    expect_has(hdp_last_error(), "the mask lets none of the devices through");
 }
 
 static void the_fastest_by_a_profile(void **state)
