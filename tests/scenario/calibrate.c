@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "scene.h"
+#include "profile_text.h"
 
 static const char *const PAIR =
     "sim:0/fixed=500us/item=10us+sim:1/fixed=1.5ms/item=50us";
@@ -84,18 +84,6 @@ static void products_follow_the_model(void **state)
     scene_close(&scene);
 }
 
-static char *json_of(const hdp_profile *profile)
-{
-    size_t needed = 0;
-    char *text;
-
-    (void)hdp_profile_to_json(profile, NULL, 0, &needed);
-    text = malloc(needed);
-    assert_non_null(text);
-    expect_ok(hdp_profile_to_json(profile, text, needed, NULL));
-    return text;
-}
-
 static void equal_runs_give_equal_profiles(void **state)
 {
     char *text[2];
@@ -107,7 +95,7 @@ static void equal_runs_give_equal_profiles(void **state)
         scene_open(&scene, "sim:0/item=10us/noise=3%/seed=5+sim:1/noise=2%",
                    NULL, 0, NULL);
         expect_ok(hdp_calibrate(&profile, scene.group, NULL));
-        text[i] = json_of(profile);
+        text[i] = profile_text(profile);
         hdp_profile_destroy(profile);
         scene_close(&scene);
     }
@@ -198,17 +186,20 @@ static void a_function_is_measured_at_sizes_chosen(void **state)
     scene_close(&scene);
 }
 
-/* 8 to 16 of them, in equal steps, as soon as there are so many below the
- * largest; a call of few items has fewer. */
+/* Each the same factor above the one before, in whole items; the largest takes
+ * 0.75 ms and twice the time of one. */
 static void the_sizes_chosen_are_geometric(void **state)
 {
-    /* an item's time, its sizes: the largest takes 0.75 ms and twice the first */
     static const struct {
-        const char *spec;
-        int sizes;
-    } cases[] = { { "sim:0/item=10us", 8 },           { "sim:0/item=1us", 8 },
-                  { "sim:0/fixed=1ms/item=10us", 8 }, { "sim:0/item=100us", 8 },
-                  { "sim:0/item=200us", 4 },          { "sim:0/item=2ms", 2 } };
+        const char *spec, *sizes;
+    } cases[] = {
+        { "sim:0/item=10us", "1 2 4 8 16 32 64 128" },
+        { "sim:0/item=1us", "1 3 7 20 53 141 380 1024" }, /* 2^(10/7) */
+        { "sim:0/fixed=1ms/item=10us", "1 2 4 8 16 32 64 128" },
+        { "sim:0/item=100us", "1 2 3 4 5 6 7 8" },
+        { "sim:0/item=200us", "1 2 3 4" },
+        { "sim:0/item=2ms", "1 2" },
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
@@ -219,14 +210,16 @@ static void the_sizes_chosen_are_geometric(void **state)
         scene_open(&scene, cases[i].spec, NULL, 0, NULL);
         make_job(&job, look, &seen);
         expect_ok(hdp_calibrate(&profile, scene.group, &job.options));
-        char *text = json_of(profile);
+        char *text = profile_text(profile), sizes[128] = "";
         const char *at = strstr(text, "\"points\":[");
-        const char *end = strstr(text, "]]");
-        int sizes = 0;
+        size_t used = 0;
         assert_non_null(at);
-        for (at += 10; at < end; ++at)
-            sizes += *at == ',' && at[1] == '[';
-        expect_number(cases[i].sizes, sizes + 1, "sizes of %s", cases[i].spec);
+        for (at += 10; *at == '['; at += *at == ',') {
+            used += (size_t)snprintf(sizes + used, sizeof sizes - used, " %d",
+                                     atoi(at + 1));
+            at = strchr(at, ']') + 1;
+        }
+        assert_string_equal(sizes + 1, cases[i].sizes);
         free(text);
         hdp_profile_destroy(profile);
         scene_close(&scene);
@@ -257,7 +250,7 @@ static void a_function_is_measured_at_sizes_given(void **state)
         assert_true(time_of(profile, rank, 64) == model_ns(rank, 64));
         assert_true(time_of(profile, rank, 500) == model_ns(rank, 500));
     }
-    text = json_of(profile);
+    text = profile_text(profile);
     free(text);
     hdp_profile_destroy(profile);
     scene_close(&scene);
