@@ -6,7 +6,11 @@
 #include "interrupt.h"
 #include "learn.h"
 
-enum { ITEMS = 1000 }; /* a rank, in multiples of the quantum */
+enum {
+    ITEMS = 1000, /* a rank, in multiples of the quantum */
+    /* A balancer takes some hundred steps: of a million ranks, minutes. */
+    LEARN_RANKS_MAX = 10000
+};
 static const double limit_ns_a_rank = 20;
 
 struct cluster {
@@ -151,7 +155,7 @@ int cluster_bench(struct bench *bench, const hdp_profile *profile)
         code = make_models(&cluster, bench, profile);
     if (!code)
         code = time_both(&cluster, bench);
-    if (!code)
+    if (!code && cluster.ranks <= LEARN_RANKS_MAX)
         code =
             learn_time(bench, cluster.profile, &cluster.split, cluster.total);
     hdp_profile_destroy(cluster.profile);

@@ -59,7 +59,7 @@ static int take_step(struct learn *learn, double slow)
     hdp_report *report = NULL;
     hdp_plan *plan = NULL;
     int code = library_try(
-        bench, hdp_balancer_plan(&plan, learn->balancer, bench->options.total));
+        bench, hdp_balancer_plan(&plan, learn->balancer, learn->total));
 
     plan_ns = library_now() - start_ns;
     hdp_options_init(&info, sizeof info);
