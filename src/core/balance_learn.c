@@ -24,7 +24,7 @@ static const double ratio_error = 0.25;
  * has a true fixed part a. Guessing more than half makes shares swing. */
 static const double most_fixed = 1.0 / 3;
 
-/* A line is steeper than this, in ln(time) over ln(items). */
+/* A line is not made flatter than this, in ln(time) over ln(items). */
 static const double least_slope = 0.05;
 
 /* A move that is this much shorter than noise says nothing of a line. */
@@ -54,28 +54,46 @@ static double curve_of(const struct hdpi_balance *balance, int32_t rank,
     return hdpi_profile_time(&balance->curves->ranks[rank], items);
 }
 
+/* The line that keeps its time at `items` and has ratio times that at `other`;
+ * unless its figures would be none that a profile may have. */
+static void lay_line(struct hdpi_rank_profile *curve, int64_t items,
+                     int64_t other, double ratio)
+{
+    double ns = hdpi_profile_time(curve, items);
+    double item_ns = ns * (1 - ratio) / ((double)items - (double)other);
+    double fixed_ns = ns - item_ns * (double)items;
+
+    if (item_ns < HDPI_SHORTEST_NS || item_ns + fixed_ns > HDPI_LONGEST_NS)
+        return;
+    curve->item_ns = item_ns;
+    curve->fixed_ns = fixed_ns > 0 ? fixed_ns : 0;
+}
+
 /* A line whose fixed part is wrong shows it when a share changes: the sample is
  * off by more than noise. As much of that as the line's own uncertainty has in
- * all there is bends it about its point at `items`. */
+ * all there is tilts the chord from the share before to this one. No steepness
+ * at one share would do: where all is fixed, it says nothing of larger ones. */
 static void bend(struct hdpi_balance *balance, int32_t rank, int64_t items,
                  double log)
 {
     struct hdpi_balance_rank *at = &balance->ranks[rank];
     struct hdpi_rank_profile *curve = &balance->curves->ranks[rank];
     const struct hdpi_level *level = &at->level;
+    double by = hdpi_ln((double)items / (double)at->last_items);
     double doubt = level->doubt * level->way;
 
-    if (doubt < too_little * level->noise || curve->point_count > 0 ||
-        curve->lacks_dtype || hdpi_level_is_outlier(level, log))
+    if (by == 0 || doubt < too_little * level->noise ||
+        curve->point_count > 0 || curve->lacks_dtype ||
+        hdpi_level_is_outlier(level, log))
         return;
     double part = doubt / (level->variance + level->noise);
-    double by = hdpi_ln((double)items / (double)at->last_items);
-    double ns = curve->fixed_ns + curve->item_ns * (double)items;
-    double slope = curve->item_ns * (double)items / ns;
+    double slope = hdpi_ln(hdpi_profile_time(curve, items) /
+                           hdpi_profile_time(curve, at->last_items)) /
+                   by;
+    double least = slope < least_slope ? slope : least_slope;
     slope += part * (log - level->log) / by;
-    slope = slope < least_slope ? least_slope : slope > 1 ? 1 : slope;
-    curve->item_ns = slope * ns / (double)items;
-    curve->fixed_ns = (1 - slope) * ns;
+    slope = slope < least ? least : slope > 1 ? 1 : slope;
+    lay_line(curve, items, at->last_items, hdpi_exp(-slope * by));
     balance->judged_ns = 0;
     if (balance->plan)
         at->plan_ns = hdpi_profile_time(curve, balance->plan->items[rank]);

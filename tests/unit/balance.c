@@ -215,6 +215,78 @@ static void it_hands_on_what_it_knows(void **state)
     hdpi_balance_free(bench.balance);
 }
 
+static void open_line(struct hdpi_balance **out, double fixed_ns,
+                      double item_ns)
+{
+    hdp_split_options split = { .size = sizeof split };
+    hdp_profile *profile;
+
+    assert_int_equal(hdpi_profile_new(&profile, 1), HDP_OK);
+    profile->ranks[0].fixed_ns = fixed_ns;
+    profile->ranks[0].item_ns = item_ns;
+    assert_int_equal(hdpi_balance_new(out, profile, &split), HDP_OK);
+    hdpi_profile_free(profile);
+}
+
+static void expect_time(const struct hdpi_balance *balance, int64_t items,
+                        double ns, double within)
+{
+    double got = hdpi_balance_time(balance, 0, items);
+
+    if (!(fabs(got / ns - 1) <= within))
+        fail_msg("%lld items: expected %.4f ms, got %.4f", (long long)items,
+                 ns / 1e6, got / 1e6);
+}
+
+/* Of a batch of one item 1 ms is fixed and 1 us is not: it says nothing of how
+ * much longer a thousand take. */
+static void small_batches_say_nothing_of_large_ones(void **state)
+{
+    static const int64_t sizes[] = { 1, 1000, 1000, 1, 7, 300 };
+    struct hdpi_balance *balance;
+
+    (void)state;
+    open_line(&balance, 1e6, 1000); /* right from the start */
+    for (int i = 0; i < 120; i++) {
+        int64_t items = sizes[i % 6];
+        hdpi_balance_sample(balance, 0, items, 1000000 + 1000 * items);
+        expect_time(balance, 1, 1.001e6, 1e-4);
+        expect_time(balance, 300, 1.3e6, 1e-4);
+        expect_time(balance, 1000, 2e6, 1e-4);
+    }
+    hdpi_balance_free(balance);
+    open_line(&balance, 2e5, 1800); /* most of it taken for work */
+    for (int i = 0; i < 120; i++)
+        hdpi_balance_sample(balance, 0, sizes[i % 6],
+                            1000000 + 1000 * sizes[i % 6]);
+    expect_time(balance, 1, 1.001e6, .005);
+    expect_time(balance, 300, 1.3e6, .005);
+    expect_time(balance, 1000, 2e6, .005);
+    hdpi_balance_free(balance);
+}
+
+/* From an item to all there can be, from a nanosecond to a lifetime. */
+static void wild_times_leave_a_profile(void **state)
+{
+    static const int64_t sizes[] = { 1, INT64_MAX, 1000, INT64_MAX / 3, 1 };
+    static const int64_t times[] = { 1, 7, INT64_MAX, 1000000, 3, 1, 1 };
+    struct hdpi_balance *balance;
+    hdp_profile *profile;
+
+    (void)state;
+    open_line(&balance, 1e6, 1000);
+    for (int i = 0; i < 2000; i++) {
+        hdpi_balance_sample(balance, 0, sizes[i % 5], times[i % 7]);
+        double ns = hdpi_balance_time(balance, 0, 1000);
+        if (!(ns > 0 && ns < 1e60))
+            fail_msg("sample %d: expected some time, got %g", i, ns);
+    }
+    assert_int_equal(hdpi_balance_profile(&profile, balance), HDP_OK);
+    assert_true(hdpi_profile_is_valid(profile));
+    hdpi_profile_free(profile);
+    hdpi_balance_free(balance);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +296,8 @@ int main(void)
         cmocka_unit_test(slow_is_better_than_not_at_all),
         cmocka_unit_test(a_benched_rank_comes_back),
         cmocka_unit_test(it_hands_on_what_it_knows),
+        cmocka_unit_test(small_batches_say_nothing_of_large_ones),
+        cmocka_unit_test(wild_times_leave_a_profile),
     };
 
     return cmocka_run_group_tests_name("balance", tests, NULL, NULL);
