@@ -7,12 +7,15 @@
 
 enum { FIRST_PLACES = 64, FAILURES_MAX = 10 };
 
-static const double longest_ns = 1e15; /* eleven days: sums stay whole */
+static const double longest_ns = 1e15; /* eleven days */
+
+/* All that waits behind a head may count for so much: sums never overflow. */
+static const int64_t most_behind_ns = INT64_MAX / 2;
 
 struct batch {
-    uint64_t ticket;        /* 0: a free place */
-    uint64_t before, after; /* of the same rank; 0: none */
-    int64_t items, predicted_ns;
+    uint64_t ticket;             /* 0: a free place */
+    uint64_t before, after;      /* of the same rank; 0: none */
+    int64_t items, predicted_ns; /* as counted */
     int32_t rank;
 };
 
@@ -121,6 +124,8 @@ hdp_status hdpi_queue_push(struct hdpi_queue *queue, int32_t rank,
     while (place_of(queue, batch.ticket)->ticket);
     batch.predicted_ns =
         (int64_t)(predicted_ns < longest_ns ? predicted_ns : longest_ns);
+    if (batch.predicted_ns > most_behind_ns - line->behind_ns)
+        batch.predicted_ns = most_behind_ns - line->behind_ns;
     batch.before = line->tail;
     *place_of(queue, batch.ticket) = batch;
     queue->used++;

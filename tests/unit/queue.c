@@ -147,11 +147,42 @@ static void failures_count_as_work(void **state)
     hdpi_queue_free(queue);
 }
 
+/* 20,000 times eleven days are more than 63 bits of nanoseconds. */
+static void ages_add_up_to_no_overflow(void **state)
+{
+    enum { BATCHES = 20000 };
+    static uint64_t tickets[BATCHES];
+    struct hdpi_queue *queue;
+    double before = 0;
+    int32_t rank;
+    int64_t items;
+
+    (void)state;
+    assert_int_equal(hdpi_queue_new(&queue, 1), HDP_OK);
+    for (int i = 0; i < BATCHES; i++) {
+        assert_int_equal(hdpi_queue_push(queue, 0, 1, 1e30, 0, &tickets[i]),
+                         HDP_OK);
+        double now = hdpi_queue_backlog(queue, 0, 0);
+        if (now < before)
+            fail_msg("batch %d: expected a backlog of %g or more, got %g", i,
+                     before, now);
+        before = now;
+    }
+    for (int i = 0; i < BATCHES; i++)
+        assert_int_equal(hdpi_queue_pop(queue, tickets[i], 0, &rank, &items),
+                         HDP_OK);
+    if (hdpi_queue_backlog(queue, 0, 0) > 0)
+        fail_msg("expected no backlog, got %g",
+                 hdpi_queue_backlog(queue, 0, 0));
+    hdpi_queue_free(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_does_as_a_plain_list),
         cmocka_unit_test(failures_count_as_work),
+        cmocka_unit_test(ages_add_up_to_no_overflow),
     };
 
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
