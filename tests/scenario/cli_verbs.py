@@ -185,10 +185,11 @@ expect((many["ranks"], many["total"]), (5000, 5000000), "the cluster")
 for kind in ("plan", "rates"):
     expect_true(many[kind]["n"] == 3 and many[kind]["min"] > 0,
                 f"samples of {kind}")
-for ranks, timed in ((300, 300), (20000, 2)):  # of many more it takes minutes
+for ranks, timed in ((300, 300), (20000, None)):  # of a million: minutes
     got = ask("split", "-d", ISSUE, "-N", "256", "--bench", "2", "--ranks",
               str(ranks))
-    expect(got["balancer_bench"]["ranks"], timed, f"a balancer of {ranks}")
+    expect(got.get("balancer_bench", {}).get("ranks"), timed,
+           f"a balancer of {ranks}")
 expect_true("cluster_bench" not in
             ask("split", "-d", ISSUE, "-N", "256", "--bench", "2"),
             "no cluster unless asked for")
