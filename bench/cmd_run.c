@@ -8,6 +8,8 @@
 #include "interrupt.h"
 #include "lanes.h"
 #include "results.h"
+#include "work/bucket.h"
+#include "work/mlp.h"
 
 enum {
     DEFAULT_TOTAL = 4096,
@@ -31,6 +33,9 @@ static void choose_defaults(struct bench *bench)
                                             : DEFAULT_STEPS;
     if (options->warmup < 0)
         options->warmup = options->adapt ? 0 : DEFAULT_WARMUP;
+    if (options->reduce_bytes == 0 && options->work == WORK_MLP &&
+        !options->dynamic)
+        options->reduce_bytes = mlp_reduce_bytes();
     if (options->rule_count || options->adapt || options->dynamic)
         return;
     for (int i = bench->members > 1 ? 0 : 3; i < 4; ++i)
@@ -219,6 +224,43 @@ static int check_ways(struct bench *bench)
                          (int)bench->members);
 }
 
+static int refuse_reduce(struct bench *bench, const char *why)
+{
+    return failure_usage(&bench->failure, "--reduce-bytes", 0,
+                         "--reduce-bytes %lld: %s",
+                         (long long)bench->options.reduce_bytes, why);
+}
+
+/* What a plan counts on must be what its steps do. */
+static int check_reduce(struct bench *bench)
+{
+    const struct options *options = &bench->options;
+    int64_t bytes = options->reduce_bytes;
+    char why[96];
+
+    if (options->bench_members)
+        return failure_usage(&bench->failure, "--bench-members", 0,
+                             "--bench-members: steps that leave a member out "
+                             "of the reduce cannot be run yet; hdp_bench split "
+                             "plans them");
+    if (bytes == 0)
+        return EXIT_OK;
+    if (options->dynamic)
+        return refuse_reduce(bench, "independent batches reduce nothing");
+    if (options->work == WORK_EMPTY && !bench->simulated)
+        return refuse_reduce(bench, "an empty step is timed without anything");
+    if (options->work == WORK_MLP && bytes != mlp_reduce_bytes()) {
+        snprintf(why, sizeof why,
+                 "mlp reduces its gradients, %lld bytes; gemm, copy and mixed "
+                 "reduce what is asked",
+                 (long long)mlp_reduce_bytes());
+        return refuse_reduce(bench, why);
+    }
+    if (bytes % BUCKET_ELEMENT_BYTES != 0)
+        return refuse_reduce(bench, "floats are reduced: a multiple of 4");
+    return EXIT_OK;
+}
+
 int command_run(struct bench *bench)
 {
     struct workload_spec spec = { .kind = bench->options.work,
@@ -233,6 +275,8 @@ int command_run(struct bench *bench)
     interrupt_watch(bench->group);
     choose_defaults(bench);
     code = check_ways(bench);
+    if (!code)
+        code = check_reduce(bench);
     if (!code && bench->options.adapt)
         code = adapt_check(bench);
     if (code)
@@ -243,11 +287,14 @@ int command_run(struct bench *bench)
     spec.blas_path = bench->blas_path;
     spec.devices = bench->devices;
     spec.capacity = largest_batch(bench);
+    spec.reduce_bytes = spec.kind == WORK_MLP ? 0 : bench->options.reduce_bytes;
     struct workload *workload = workload_create(&spec);
     if (!workload)
         return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory for a work of up to %lld items",
-                           (long long)spec.capacity);
+                           "out of memory for a work of up to %lld items and "
+                           "buckets of %lld bytes",
+                           (long long)spec.capacity,
+                           (long long)spec.reduce_bytes);
     code = bench->options.adapt || bench->options.dynamic
                ? run_learning(bench, workload)
                : run_rules(bench, workload);

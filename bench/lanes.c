@@ -299,7 +299,7 @@ int lanes_check(struct lanes *lanes, struct workload *workload)
             continue;
         if ((code = lanes_step(lanes, lane, &workload->work)))
             break;
-        workload->ops->check(workload, lane->total, &check);
+        workload_check(workload, lane->items, lane->total, &check);
         json_object_set_new(rules, lane->name,
                             document_real(check.max_rel_error));
         if (!check.ok && !failed)

@@ -195,11 +195,14 @@ const struct option_row option_rows[] = {
     { PLANNING, 0, "out-bytes", "SIZE", OPTION_SIZE, AT(out_bytes), 0, 0, NULL,
       0, "bytes an item sends back" },
     { PLANNING, 0, "reduce-bytes", "SIZE", OPTION_SIZE, AT(reduce_bytes), 0, 0,
-      NULL, 0, "bytes reduced in a step" },
+      NULL, 0,
+      "bytes reduced in a step; run reduces so many, mlp the 76840 of its "
+      "gradients" },
     { PLANNING, 0, "overlap", NULL, OPTION_FLAG, AT(overlap), 0, 0, NULL, 0,
       "copies run under compute" },
     { PLANNING, 0, "bench-members", NULL, OPTION_FLAG, AT(bench_members), 0, 0,
-      NULL, 0, "a device may be left out of the reduce as well" },
+      NULL, 0,
+      "a device may be left out of the reduce as well; only planned yet" },
 
     { MEASURING, 0, "dtype", "TYPE", OPTION_CHOICE, AT(dtype), 0, 0,
       dtypes_of_products, 5,

@@ -237,6 +237,11 @@ int mlp_correct(struct workload *self, int32_t member, int *out_count)
     return correct;
 }
 
+int64_t mlp_reduce_bytes(void)
+{
+    return MLPNET_PARAMETERS * (int64_t)sizeof(float);
+}
+
 double mlp_loss(struct workload *self, int32_t member)
 {
     return mlp_of(self)->replicas[member]->loss;
@@ -278,8 +283,8 @@ static void mlp_check(struct workload *self, int64_t total,
             double error = mlpreference_error(
                 mlp->replicas[m]->reduced + mlpnet_at(t),
                 mlp->reference + mlpnet_at(t), mlpnet_size[t]);
-            /* written so that NaN counts as the worst error */
-            if (!(error <= out->max_rel_error))
+            /* nothing is above NaN: it stays the worst error */
+            if (isnan(error) || error > out->max_rel_error)
                 out->max_rel_error = error;
         }
     out->ok = out->max_rel_error <= out->tolerance;

@@ -12,6 +12,9 @@ void mlp_reset(struct workload *self);
 /** Test images that member's replica names rightly, of *out_count. */
 int mlp_correct(struct workload *self, int32_t member, int *out_count);
 
+/** What a step reduces. */
+int64_t mlp_reduce_bytes(void);
+
 /** Mean loss of the last step's own items of `member` (for people). */
 double mlp_loss(struct workload *self, int32_t member);
 

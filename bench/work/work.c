@@ -1,9 +1,13 @@
-/* Choosing a workload; the one that does nothing lives here too. */
+/* Choosing a workload, and the bucket beside it; the one that does nothing lives
+ * here too. */
 #include "work.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "bucket.h"
 
 void *workload_alloc(size_t count, size_t size)
 {
@@ -73,7 +77,7 @@ static struct workload *nothing_create(void)
     return self;
 }
 
-struct workload *workload_create(const struct workload_spec *spec)
+static struct workload *create(const struct workload_spec *spec)
 {
     switch (spec->kind) {
     case WORK_MLP:
@@ -85,8 +89,46 @@ struct workload *workload_create(const struct workload_spec *spec)
     }
 }
 
+/* ---- with a bucket ------------------------------------------------------- */
+
+/* Nobody says that it is ready: the library does when a function returns. */
+struct workload *workload_create(const struct workload_spec *spec)
+{
+    struct workload *self = create(spec);
+
+    if (!self || spec->reduce_bytes == 0)
+        return self;
+    self->bucket = bucket_create(spec->reduce_bytes, spec->members);
+    if (!self->bucket) {
+        workload_destroy(self);
+        return NULL;
+    }
+    self->work.buckets = bucket_table(self->bucket);
+    self->work.bucket_count = 1;
+    return self;
+}
+
+void workload_check(struct workload *workload, const int64_t *items,
+                    int64_t total, struct workload_check *out)
+{
+    static const double tolerance = 1e-6;
+
+    workload->ops->check(workload, total, out);
+    if (!workload->bucket || total == 0)
+        return;
+    double error = bucket_error(workload->bucket, items);
+    out->ok = out->ok && error <= tolerance;
+    if (isnan(error) || error > out->max_rel_error)
+        out->max_rel_error = error;
+    out->tolerance = tolerance;
+    out->against = "one device, every row exactly, the bucket in f64";
+    bucket_fill(workload->bucket);
+}
+
 void workload_destroy(struct workload *workload)
 {
-    if (workload)
-        workload->ops->destroy(workload);
+    if (!workload)
+        return;
+    bucket_destroy(workload->bucket);
+    workload->ops->destroy(workload);
 }

@@ -9,6 +9,7 @@ enum { WORK_MLP, WORK_GEMM, WORK_COPY, WORK_MIXED, WORK_EMPTY };
 struct workload_spec {
     int32_t kind, members; /* WORK_*; this process's members */
     int64_t capacity;      /* most items a batch may have */
+    int64_t reduce_bytes;  /* a bucket besides the work's own; 0: none */
     uint64_t seed;
     const char *blas_path;     /* the library's OpenBLAS, or NULL */
     const hdp_device *devices; /* one a member, for its threads; or NULL */
@@ -20,6 +21,8 @@ struct workload_check {
     const char *against; /* static text: what it was compared with */
 };
 
+struct bucket;
+
 /* First member of every workload. */
 struct workload {
     const struct workload_ops *ops;
@@ -29,6 +32,7 @@ struct workload {
     /* one a member: its own work takes so many times as long (pace.h); NULL:
      * as long as it takes. Changed between steps alone. */
     const double *pace;
+    struct bucket *bucket; /* NULL: the work's own buckets alone */
 };
 
 struct workload_ops {
@@ -44,6 +48,11 @@ struct workload_ops {
 /** NULL when memory is short. */
 struct workload *workload_create(const struct workload_spec *spec);
 void workload_destroy(struct workload *workload); /* accepts NULL */
+
+/** Compares the last step, which gave the members `items`, with one device.
+ *  Everything is as before a first step then. */
+void workload_check(struct workload *workload, const int64_t *items,
+                    int64_t total, struct workload_check *out);
 
 /** Threads that a member's function may keep busy, at least 1. */
 int workload_threads(const struct workload_spec *spec, int32_t member);
