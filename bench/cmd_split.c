@@ -131,6 +131,10 @@ int command_split(struct bench *bench)
     if (options->ranks > 0 && options->batches <= 0)
         return failure_usage(&bench->failure, "--ranks", 0,
                              "--ranks is for --bench: it is what is timed");
+    if (options->strict && options->batches <= 0)
+        return failure_usage(&bench->failure, "--check", 0,
+                             "--check is for --bench: nothing else of a split "
+                             "has a limit");
     if (options->rule_count == 0)
         options->rules[options->rule_count++] = HDP_RULE_FINISH;
     fprintf(bench->document.text, "# hdp_bench %s split\n", hdp_version());

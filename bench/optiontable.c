@@ -267,8 +267,19 @@ const struct option_row option_rows[] = {
       "time the split itself: N batches of 100" },
     { C(SPLIT), 0, "ranks", "N", OPTION_INT, AT(ranks), 1, 10000000, NULL, 0,
       "with --bench: also among N ranks like these, each a little different" },
-    { C(DEMO) | C(SPLIT) | C(RUN), 0, "check", NULL, OPTION_FLAG, AT(strict), 0,
-      0, NULL, 0, "exit 1 when a threshold of speed is missed as well" },
+    { C(DEMO), 0, "check", NULL, OPTION_FLAG, AT(strict), 0, 0, NULL, 0,
+      "exit 1 also when finish is less than 1.25 x as fast as equal or reaches "
+      "less than 0.90 of the optimum" },
+    { C(SPLIT), 0, "check", NULL, OPTION_FLAG, AT(strict), 0, 0, NULL, 0,
+      "with --bench: exit 1 when a split takes more than 2 us, one among "
+      "--ranks more than 20 ns a rank, or a balancer's step of up to 1000 "
+      "ranks more than 50 us" },
+    { C(RUN), 0, "check", NULL, OPTION_FLAG, AT(strict), 0, 0, NULL, 0,
+      "exit 1 also when finish reaches less than 0.90 of the optimum; --adapt: "
+      "when a change takes more than 4 steps (real members: 10) or 3 re-splits "
+      "to make good; --dynamic: when placing takes more than 1.03 of the least "
+      "time (real: more than taking turns); empty: when a real step costs more "
+      "than 2 us or 3 bare loops" },
 
     { C(REDUCE), 'b', "minbytes", "SIZE", OPTION_NCCL_SIZE, AT(begin_bytes), 0,
       0, NULL, 0, "first size; K, M, G are powers of 1024 (default 8)" },

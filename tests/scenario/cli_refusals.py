@@ -56,6 +56,8 @@ USAGE = [
     (["split", "-d", PAIR, "-N", "8", "--remove", "1", "--remove", "1"],
      "--remove 1: given twice", None),
     (["split", "-d", PAIR, "-N", "8", "--ranks", "9"], "--bench", None),
+    (["split", "-d", PAIR, "-N", "8", "--check"], "--check is for --bench",
+     None),
     (["split", "-d", PAIR, "-N", "8", "--save", "x.json", "--out",
       "./x.json"], "--save", None),
     (["split", "--profile", DESK, "-N", "8", "--dtype", "bf16"],

@@ -190,6 +190,15 @@ for ranks, timed in ((300, 300), (20000, None)):  # of a million: minutes
               str(ranks))
     expect(got.get("balancer_bench", {}).get("ranks"), timed,
            f"a balancer of {ranks}")
+# what --check asks for is what the help says
+got = ask("split", "-d", ISSUE, "-N", "256", "--bench", "2", "--ranks", "100")
+expect([got[name]["limit_ns"] for name in
+        ("split_bench", "cluster_bench", "balancer_bench")],
+       [2000, 20 * 100, 50000], "limits")
+told = " ".join(run("split", "--help").stdout.split())
+for part in ("a split takes more than 2 us", "more than 20 ns a rank",
+             "up to 1000 ranks more than 50 us"):
+    expect_true(part in told, f"lacks '{part}': {told}")
 expect_true("cluster_bench" not in
             ask("split", "-d", ISSUE, "-N", "256", "--bench", "2"),
             "no cluster unless asked for")
