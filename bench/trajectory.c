@@ -10,6 +10,7 @@
 int trajectory_open(struct trajectory *out, int32_t members, int64_t steps)
 {
     size_t cells = (size_t)members * (size_t)steps;
+    int optima = 1;
 
     memset(out, 0, sizeof *out);
     out->members = members;
@@ -19,11 +20,13 @@ int trajectory_open(struct trajectory *out, int32_t members, int64_t steps)
     out->shares = calloc(cells, sizeof *out->shares);
     out->is_new = calloc(cells, 1);
     out->curves = calloc((size_t)members, sizeof *out->curves);
-    for (int i = 0; i < PHASES_MAX; ++i)
-        out->phases[i].optimum =
-            calloc((size_t)members, sizeof *out->phases[i].optimum);
+    for (int i = 0; i < PHASES_MAX; ++i) {
+        struct phase *phase = &out->phases[i];
+        phase->optimum = calloc((size_t)members, sizeof *phase->optimum);
+        optima = optima && phase->optimum;
+    }
     return out->step_ns && out->member_ns && out->shares && out->is_new &&
-           out->curves && out->phases[PHASES_MAX - 1].optimum;
+           out->curves && optima;
 }
 
 void trajectory_close(struct trajectory *trajectory)
