@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/text.h"
 #include "cache_key.h"
 #include "core/spec_keys.h"
@@ -42,17 +43,6 @@ static void put(struct lines *lines, const char *name, const char *format, ...)
     else
         lines->used += (size_t)length;
 }
-
-static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < length; ++i)
-        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
-static const uint64_t seed = UINT64_C(14695981039346656037);
 
 /* ---- the device ---------------------------------------------------------- */
 
@@ -104,7 +94,8 @@ static void put_question(struct lines *lines, const hdp_group *group,
     put(lines, "dtype", "%s", hdpi_names_text(&hdpi_dtype_names, ask->dtype));
     put(lines, "compute", "%s", compute ? compute : "as it is");
     for (int32_t i = 0; i < ask->item_count; ++i) /* in whatever order */
-        sizes += mix(seed, &ask->items[i], sizeof *ask->items);
+        sizes += hdpi_hash_bytes(HDPI_HASH_START, &ask->items[i],
+                                 sizeof *ask->items);
     if (ask->item_count)
         put(lines, "sizes", "%d, %016" PRIx64, (int)ask->item_count, sizes);
     else
@@ -133,7 +124,7 @@ static void put_others(struct lines *lines, const hdp_group *group,
         const struct hdpi_member *other = &group->members[m];
         if (m == member || !contend(own, &other->device->row.info))
             continue;
-        sum += mix(seed, other->key, strlen(other->key));
+        sum += hdpi_hash_text(HDPI_HASH_START, other->key);
         ++count;
     }
     if (count)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cache_text.h"
@@ -15,20 +16,13 @@ static const char opening[] = "entry ";
 
 /* ---- the checksum -------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; ++i)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 static void write_checksum(char digits[CHECKSUM_DIGITS + 1], const char *before,
                            size_t before_length, const char *behind,
                            size_t behind_length)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = hdpi_hash_bytes(HDPI_HASH_START, before, before_length);
 
-    hash = mix(mix(hash, before, before_length), behind, behind_length);
+    hash = hdpi_hash_bytes(hash, behind, behind_length);
     (void)snprintf(digits, CHECKSUM_DIGITS + 1, "%016" PRIx64, hash);
 }
 

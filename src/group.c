@@ -3,6 +3,7 @@
  * function can be left behind without pulling memory from under it. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "internal.h"
@@ -53,14 +54,12 @@ const char *hdpi_group_key(const hdp_group *group, int32_t rank)
 
 static uint64_t fingerprint_of(const hdp_group *group)
 {
-    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a, 64 bits */
+    uint64_t hash = HDPI_HASH_START;
     int32_t m;
-    const char *at;
 
     for (m = 0; m < group->member_count; ++m) {
-        for (at = group->members[m].key; *at; ++at)
-            hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
-        hash = (hash ^ 0xffu) * UINT64_C(1099511628211);
+        hash = hdpi_hash_text(hash, group->members[m].key);
+        hash = hdpi_hash_step(hash, 0xff); /* no byte of a key */
     }
     return hash ? hash : 1; /* 0 means: not of a group */
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "leases.h"
 
 enum { PID_BITS = 22, UID_BITS = 32, SPACE_BITS = 7, SINCE_BITS = 40 };
@@ -113,14 +114,12 @@ int hdpi_lease_mark_get(int fd, struct hdpi_lease_mark *mark)
 
 /* ---- the guard ----------------------------------------------------------- */
 
-/* FNV-1a, cut to leave room for the two bytes of a name: of those who hold it
+/* A hash, cut to leave room for the two bytes of a name: of those who hold it
  * alone and of those who share it. */
 static int64_t place_of(const char *name, int shared)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = hdpi_hash_text(HDPI_HASH_START, name);
 
-    for (; *name; ++name)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
     return (int64_t)(hash >> 3) * 2 + (shared != 0);
 }
 

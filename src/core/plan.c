@@ -1,6 +1,7 @@
 /* Plans as nouns: one block of memory, and what follows from the items. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/mem.h"
 #include "core/plan.h"
 
@@ -65,22 +66,15 @@ void hdpi_plan_clear(hdp_plan *plan)
 }
 
 /* FNV-1a over whole counts instead of bytes, the last bits mixed once more. */
-static const uint64_t hash_start = UINT64_C(14695981039346656037);
-
-static uint64_t hash_add(uint64_t hash, uint64_t count)
-{
-    return (hash ^ count) * UINT64_C(1099511628211);
-}
-
 static uint64_t hash_items(uint64_t hash, int64_t items)
 {
-    hash = hash_add(hash, (uint64_t)items);
+    hash = hdpi_hash_step(hash, (uint64_t)items);
     return hash ^ (hash >> 32);
 }
 
 static uint64_t hash_end(uint64_t hash, int32_t count)
 {
-    hash = hash_add(hash, (uint32_t)count);
+    hash = hdpi_hash_step(hash, (uint32_t)count);
     return hash ^ (hash >> 29);
 }
 
@@ -106,7 +100,7 @@ static hdp_status sum_items(const hdp_plan *plan, int64_t *total)
 hdp_status hdpi_plan_seal(hdp_plan *plan)
 {
     int32_t count = plan->info.rank_count;
-    uint64_t hash = hash_start;
+    uint64_t hash = HDPI_HASH_START;
     int64_t total, offset = 0;
 
     HDPI_RETURN_IF(sum_items(plan, &total));
@@ -128,7 +122,7 @@ int hdpi_plan_is_valid(const hdp_plan *plan)
     if (!plan || plan->object.tag != HDPI_PLAN || plan->info.rank_count < 1 ||
         plan->info.quantum < 0)
         return 0;
-    uint64_t hash = hash_start;
+    uint64_t hash = HDPI_HASH_START;
     int64_t total = 0;
     for (int32_t i = 0; i < plan->info.rank_count; i++) {
         int64_t items = plan->items[i];

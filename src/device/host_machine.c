@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "base/text.h"
 #include "device/host.h"
 
@@ -138,22 +139,15 @@ static void read_model(struct hdpi_host_machine *out)
         hdpi_text_copy(out->model, sizeof out->model, "processor");
 }
 
-static uint64_t mix(uint64_t hash, const char *text)
-{
-    for (; *text; ++text)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* The machine's id is for its own programs only (machine-id(5)): what is
  * shown is a hash of it, salted with our name. */
 static void read_identity(struct hdpi_host_machine *out)
 {
     char text[FILE_MAX];
-    uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), "hdp host member");
+    uint64_t hash = hdpi_hash_text(HDPI_HASH_START, "hdp host member");
 
     read_file(text, "/etc/machine-id");
-    hash = mix(mix(hash, text), out->model);
+    hash = hdpi_hash_text(hdpi_hash_text(hash, text), out->model);
     snprintf(out->identity, sizeof out->identity, "HOST-%08x%08x",
              (unsigned)(hash >> 32), (unsigned)(hash & 0xffffffffu));
 }
