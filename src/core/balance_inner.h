@@ -19,11 +19,12 @@ struct hdpi_balance_rank {
     double factor_log; /* the level that it is of */
     double now_ns;     /* scratch: a time */
     double copy_ns;    /* an item over the host link, as the split counts it */
-    double early[2];   /* ln(time / curve) of the first samples */
-    double judged_log; /* level at the last full look for a better plan */
-    double plan_ns;    /* the curve at the share of the plan at hand */
-    double plan_part;  /* 1 / that share */
-    int64_t own_max;   /* the options' */
+    double fixed_variance; /* of the line's fixed part; 0: not known */
+    double early[2];       /* ln(time / curve) of the first samples */
+    double judged_log;     /* level at the last full look for a better plan */
+    double plan_ns;        /* the curve at the share of the plan at hand */
+    double plan_part;      /* 1 / that share */
+    int64_t own_max;       /* the options' */
     int64_t own_min;
     int64_t limit;      /* the caller's later word; -1: none */
     int64_t last_items; /* of the last sample; 0: none yet */

@@ -24,8 +24,13 @@ static const double ratio_error = 0.25;
  * has a true fixed part a. Guessing more than half makes shares swing. */
 static const double most_fixed = 1.0 / 3;
 
-/* A line is not made flatter than this, in ln(time) over ln(items). */
-static const double least_slope = 0.05;
+/* A larger share takes at least this part longer than a smaller one: of all the
+ * time fixed, a rank could never have too many items. */
+static const double least_rise = 0.05;
+
+/* What is fixed may change: from one tilt of a line to the next so much of what
+ * is known of it is no longer so. */
+static const double forgotten = 1. / 16;
 
 /* A move that is this much shorter than noise says nothing of a line. */
 static const double too_little = 0.01;
@@ -54,46 +59,53 @@ static double curve_of(const struct hdpi_balance *balance, int32_t rank,
     return hdpi_profile_time(&balance->curves->ranks[rank], items);
 }
 
-/* The line that keeps its time at `items` and has ratio times that at `other`;
- * unless its figures would be none that a profile may have. */
-static void lay_line(struct hdpi_rank_profile *curve, int64_t items,
-                     int64_t other, double ratio)
+/* How much of what two shares say of a line's fixed part is to be believed: they
+ * know it no better than noise lets them know the time of the smaller one, and
+ * how well it is known already is carried along. */
+static double fixed_gain(struct hdpi_balance_rank *at, double ns, double wide)
 {
-    double ns = hdpi_profile_time(curve, items);
-    double item_ns = ns * (1 - ratio) / ((double)items - (double)other);
-    double fixed_ns = ns - item_ns * (double)items;
+    double most = at->level.doubt * ns * ns;
+    double error = at->level.noise * ns * ns / (wide * wide);
+    double variance = at->fixed_variance * (1 + forgotten);
 
-    if (item_ns < HDPI_SHORTEST_NS || item_ns + fixed_ns > HDPI_LONGEST_NS)
-        return;
-    curve->item_ns = item_ns;
-    curve->fixed_ns = fixed_ns > 0 ? fixed_ns : 0;
+    if (at->fixed_variance <= 0 || variance > most)
+        variance = most;
+    double gain = variance / (variance + error);
+    at->fixed_variance = (1 - gain) * variance;
+    return gain;
 }
 
 /* A line whose fixed part is wrong shows it when a share changes: the sample is
- * off by more than noise. As much of that as the line's own uncertainty has in
- * all there is tilts the chord from the share before to this one. No steepness
- * at one share would do: where all is fixed, it says nothing of larger ones. */
+ * off by more than noise. The line through the share before and this one would
+ * put it right; it is tilted as far towards that as they are to be believed,
+ * about its point at `items`, so the level stays. */
 static void bend(struct hdpi_balance *balance, int32_t rank, int64_t items,
                  double log)
 {
     struct hdpi_balance_rank *at = &balance->ranks[rank];
     struct hdpi_rank_profile *curve = &balance->curves->ranks[rank];
     const struct hdpi_level *level = &at->level;
-    double by = hdpi_ln((double)items / (double)at->last_items);
-    double doubt = level->doubt * level->way;
+    double here = (double)items, there = (double)at->last_items;
 
-    if (by == 0 || doubt < too_little * level->noise ||
-        curve->point_count > 0 || curve->lacks_dtype ||
+    if (here == there || curve->point_count > 0 || curve->lacks_dtype ||
+        level->doubt * level->way < too_little * level->noise ||
         hdpi_level_is_outlier(level, log))
         return;
-    double part = doubt / (level->variance + level->noise);
-    double slope = hdpi_ln(hdpi_profile_time(curve, items) /
-                           hdpi_profile_time(curve, at->last_items)) /
-                   by;
-    double least = slope < least_slope ? slope : least_slope;
-    slope += part * (log - level->log) / by;
-    slope = slope < least ? least : slope > 1 ? 1 : slope;
-    lay_line(curve, items, at->last_items, hdpi_exp(-slope * by));
+    double larger = here > there ? here : there;
+    double ns = hdpi_profile_time(curve, items);
+    double before = hdpi_profile_time(curve, at->last_items);
+    double least_ns = ns < before ? ns : before;
+    double gain = fixed_gain(at, least_ns, fabs(here - there) / larger);
+    double item_ns =
+        (ns - before * hdpi_exp(level->log - log)) / (here - there);
+    double least = least_rise * least_ns / larger, most = ns / here;
+    least = curve->item_ns < least ? curve->item_ns : least;
+    item_ns = curve->item_ns + gain * (item_ns - curve->item_ns);
+    item_ns = item_ns < least ? least : item_ns > most ? most : item_ns;
+    if (item_ns < HDPI_SHORTEST_NS || item_ns + ns > HDPI_LONGEST_NS)
+        return; /* no profile may have such a line */
+    curve->item_ns = item_ns;
+    curve->fixed_ns = item_ns < most ? ns - item_ns * here : 0;
     balance->judged_ns = 0;
     if (balance->plan)
         at->plan_ns = hdpi_profile_time(curve, balance->plan->items[rank]);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include "chance.h"
 #include "core/balance.h"
 
 enum { RANKS = 3 };
@@ -265,6 +266,27 @@ static void small_batches_say_nothing_of_large_ones(void **state)
     hdpi_balance_free(balance);
 }
 
+/* With a profile that is right, of sizes from ten to a hundred thousand: 2 % of
+ * a large batch is many times what is fixed, and says nothing of it. */
+static void noise_of_large_batches_is_not_fixed(void **state)
+{
+    static const int64_t scales[] = { 10, 100, 1000, 10000 };
+    struct hdpi_balance *balance;
+
+    (void)state;
+    open_line(&balance, 2e4, 1000);
+    for (int i = 0; i < 1000; i++) {
+        int64_t items = scales[chance_draw(0, 3)] * chance_draw(1, 10);
+        int64_t ns = 20000 + 1000 * items;
+        hdpi_balance_sample(balance, 0, items,
+                            ns * chance_draw(970, 1030) / 1000);
+        expect_time(balance, 1, 2.1e4, .35);
+        expect_time(balance, 100, 1.2e5, .06);
+        expect_time(balance, 100000, 1.0002e8, .06);
+    }
+    hdpi_balance_free(balance);
+}
+
 /* From an item to all there can be, from a nanosecond to a lifetime. */
 static void wild_times_leave_a_profile(void **state)
 {
@@ -297,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_benched_rank_comes_back),
         cmocka_unit_test(it_hands_on_what_it_knows),
         cmocka_unit_test(small_batches_say_nothing_of_large_ones),
+        cmocka_unit_test(noise_of_large_batches_is_not_fixed),
         cmocka_unit_test(wild_times_leave_a_profile),
     };
 
