@@ -403,6 +403,24 @@ static hdp_status make(struct split *split)
     return fill(split);
 }
 
+/* A batch whose bytes nobody could count is none, whatever the ranks hold. */
+static hdp_status check_bytes(const hdp_split_options *options, int64_t total)
+{
+    const int64_t bytes[] = { options->in_bytes, options->out_bytes };
+    static const char *const names[] = { "in_bytes", "out_bytes" };
+
+    for (int i = 0; i < 2; i++) {
+        if (bytes[i] == 0 || total <= INT64_MAX / bytes[i])
+            continue;
+        hdpi_fail(HDP_ERR_CAPACITY,
+                  "%s: %lld items of %lld bytes are 2^63 bytes or more",
+                  names[i], (long long)total, (long long)bytes[i]);
+        hdpi_error()->largest_total = INT64_MAX / bytes[i];
+        return HDP_ERR_CAPACITY;
+    }
+    return HDP_OK;
+}
+
 hdp_status hdpi_plan_split_into(hdp_plan *plan, const hdp_profile *profile,
                                 int64_t total, const hdp_split_options *options)
 {
@@ -419,6 +437,7 @@ hdp_status hdpi_plan_split_into(hdp_plan *plan, const hdp_profile *profile,
     plan->info.quantum =
         split.limits.finish.quanta ? 0 : split.limits.finish.quantum;
     HDPI_TRY(total == 0 ? fill_nothing(&split) : make(&split));
+    HDPI_TRY(check_bytes(options, total));
 out:
     hdpi_limits_finish(&split.limits);
     return status;

@@ -47,6 +47,26 @@ static void test_capacity(void **state)
     hdp_profile_destroy(profile);
 }
 
+/* Rows times their bytes beyond 2^63 - 1 = 9,223,372,036,854,775,807. */
+static void test_bytes(void **state)
+{
+    (void)state;
+    hdp_profile *profile = splits_pair();
+    hdp_split_options options = splits_options(HDP_RULE_FINISH);
+    hdp_plan *plan;
+
+    options.in_bytes = 8000000000;
+    assert_int_equal(largest(profile, 3000000001, &options), 1152921504);
+    assert_int_equal(hdp_split(&plan, profile, 1152921504, &options), HDP_OK);
+    hdp_plan_destroy(plan);
+    assert_int_equal(largest(profile, 1152921505, &options), 1152921504);
+    options.in_bytes = 1;
+    options.out_bytes = 3;
+    assert_int_equal(largest(profile, INT64_MAX, &options),
+                     3074457345618258602);
+    hdp_profile_destroy(profile);
+}
+
 /* ---- minimums, keeping everybody ------------------------------------------ */
 
 static void test_minimum(void **state)
@@ -355,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_minimum),
         cmocka_unit_test(test_keep_all),
         cmocka_unit_test(test_shared_memory),
