@@ -13,11 +13,8 @@
 #include "json/json.h"
 #include "textfile.h"
 
-/* Above the standard three. */
-static int open_above(const char *path, int flags)
+int hdpi_textfile_above(int fd)
 {
-    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0644);
-
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
     int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -25,6 +22,11 @@ static int open_above(const char *path, int flags)
     (void)close(fd);
     errno = error;
     return moved;
+}
+
+static int open_above(const char *path, int flags)
+{
+    return hdpi_textfile_above(open(path, flags | O_CLOEXEC | O_NOCTTY, 0644));
 }
 
 /* ---- in ------------------------------------------------------------------ */
@@ -101,8 +103,8 @@ out:
 
 /* ---- out ----------------------------------------------------------------- */
 
-static hdp_status write_all(int fd, const char *text, size_t length,
-                            const char *path)
+hdp_status hdpi_textfile_put(int fd, const char *text, size_t length,
+                             const char *path)
 {
     while (length > 0) {
         ssize_t put = write(fd, text, length);
@@ -142,7 +144,7 @@ hdp_status hdpi_textfile_replace(const char *path, const char *text,
     made = !special;
     if (made && known)
         (void)fchmod(fd, there.st_mode & 07777);
-    HDPI_TRY(write_all(fd, text, length, path));
+    HDPI_TRY(hdpi_textfile_put(fd, text, length, path));
     if (made && fsync(fd) != 0)
         HDPI_TRY(hdpi_fail_system(errno, "%s: writing", path));
     if (made && rename(beside, place) != 0)

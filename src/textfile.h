@@ -35,4 +35,14 @@ hdp_status hdpi_textfile_take(char **out, size_t *length, int fd,
  */
 hdp_status hdpi_textfile_replace(const char *path, const char *text,
                                  size_t length);
+
+/**
+ * What open() gave, above the standard three: `fd` itself, or a close-on-exec
+ * copy of it, and `fd` is closed. -1 and errno, as open() has them, where `fd`
+ * is -1 or there is no room for a copy.
+ */
+int hdpi_textfile_above(int fd);
+/** HDP_ERR_SYSTEM; part of the text may be written. `path` is for messages. */
+hdp_status hdpi_textfile_put(int fd, const char *text, size_t length,
+                             const char *path);
 #endif
