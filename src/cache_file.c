@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "cache_file.h"
 #include "cache_text.h"
 #include "textfile.h"
@@ -41,19 +40,6 @@ static hdp_status no_good(const struct place *place, const char *name,
 
 /* ---- descriptors --------------------------------------------------------- */
 
-/* Above the standard three, which may be closed: what others print must not
- * land in a file. */
-static int above(int fd)
-{
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int error = errno;
-    (void)close(fd);
-    errno = error;
-    return moved;
-}
-
 static void shut(int *fd)
 {
     if (*fd >= 0)
@@ -63,7 +49,7 @@ static void shut(int *fd)
 
 static int open_in(const struct place *place, const char *name, int flags)
 {
-    return above(openat(place->fd, name, flags | careful, 0600));
+    return hdpi_textfile_above(openat(place->fd, name, flags | careful, 0600));
 }
 
 /* NULL, or why one may not rely on it. */
@@ -175,8 +161,8 @@ static hdp_status judge_folder(const struct place *place)
 
 static int open_folder(const struct place *place, int flags)
 {
-    return above(open(place->folder,
-                      O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY | flags));
+    return hdpi_textfile_above(open(
+        place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY | flags));
 }
 
 /* Of the last component alone, and not where somebody put a link meanwhile. */
@@ -325,21 +311,6 @@ static void unlock(int *fd)
 
 /* ---- writing ------------------------------------------------------------- */
 
-static hdp_status write_all(int fd, const char *text, size_t length,
-                            const struct place *place)
-{
-    while (length > 0) {
-        ssize_t put = write(fd, text, length);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return hdpi_fail_system(errno, "%s: writing", place->path);
-        text += put;
-        length -= (size_t)put;
-    }
-    return HDP_OK;
-}
-
 static hdp_status replace(const struct place *place, const char *text,
                           size_t length)
 {
@@ -357,7 +328,7 @@ static hdp_status replace(const struct place *place, const char *text,
     if (fchmod(fd, 0600) != 0) /* whatever the umask */
         HDPI_TRY(hdpi_fail_system(errno, "%s: mode of %s", place->path,
                                   place->fresh));
-    HDPI_TRY(write_all(fd, text, length, place));
+    HDPI_TRY(hdpi_textfile_put(fd, text, length, place->path));
     if (fsync(fd) != 0)
         HDPI_TRY(hdpi_fail_system(errno, "%s: writing", place->path));
     if (renameat(place->fd, place->fresh, place->fd, place->name) != 0)

@@ -1,7 +1,6 @@
 /* How busy GPUs are, from the management library: loaded when asked for, by
  * its fixed name or the context's path, and let go of at once. */
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 #include "leases.h"
 
