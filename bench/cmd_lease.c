@@ -196,10 +196,16 @@ static int claim(struct bench *bench, hdp_lease **out, const char *spec,
     return code;
 }
 
+/* As hdp_lease_hand_over() takes its lease, not const. */
+static hdp_status mask_of(hdp_lease *lease, char *text, size_t capacity,
+                          size_t *needed)
+{
+    return hdp_lease_mask(lease, text, capacity, needed);
+}
+
 /* One of the lease's texts; the caller frees it. */
-static int take_text(struct bench *bench, char **out, const hdp_lease *lease,
-                     hdp_status (*ask)(const hdp_lease *, char *, size_t,
-                                       size_t *))
+static int take_text(struct bench *bench, char **out, hdp_lease *lease,
+                     hdp_status (*ask)(hdp_lease *, char *, size_t, size_t *))
 {
     size_t needed = 0;
     int code = library_try(bench, ask(lease, NULL, 0, &needed));
@@ -212,26 +218,13 @@ static int take_text(struct bench *bench, char **out, const hdp_lease *lease,
     return library_try(bench, ask(lease, *out, needed, NULL));
 }
 
-static int take_hand_over(struct bench *bench, char **out, hdp_lease *lease)
-{
-    size_t needed = 0;
-    int code = library_try(bench, hdp_lease_hand_over(lease, NULL, 0, &needed));
-
-    if (code)
-        return code;
-    *out = malloc(needed);
-    if (!*out)
-        return library_no_memory(bench);
-    return library_try(bench, hdp_lease_hand_over(lease, *out, needed, NULL));
-}
-
 static int prepare(struct bench *bench, struct job *job, hdp_lease *lease,
                    const hdp_lease_info *info)
 {
-    int code = take_text(bench, &job->mask, lease, hdp_lease_mask);
+    int code = take_text(bench, &job->mask, lease, mask_of);
 
     if (!code)
-        code = take_hand_over(bench, &job->fds, lease);
+        code = take_text(bench, &job->fds, lease, hdp_lease_hand_over);
     job->words = bench->options.job;
     job->lease = lease;
     job->directory = info->directory;
