@@ -229,12 +229,12 @@ static void say_change(const hdp_executor *executor, const hdp_report *report,
 
     if (slow >= 0)
         hdpi_log(log, HDP_LOG_WARN,
-                 "rank %d (%s) takes more than %d times as long an item as the "
-                 "fastest: it gets none, and is tried again now and then",
+                 "rank %d (%s) takes more than %d times as long per item as "
+                 "the fastest: it gets none, and is tried again now and then",
                  (int)slow, spec_of(executor, slow), HDPI_BALANCE_TOO_SLOW);
     if (other >= 0)
         hdpi_log(log, HDP_LOG_INFO,
-                 "rank %d (%s) takes another time than before; cause: %s",
+                 "rank %d (%s) takes a different time than before; cause: %s",
                  (int)other, spec_of(executor, other),
                  hdpi_names_text(&hdpi_cause_names, report->cause[other]));
 }
@@ -259,7 +259,7 @@ static void learn(hdp_executor *executor, const hdp_report *report)
     if (executor->learn == -1 || observe(executor, report) == HDP_OK)
         return;
     hdpi_log(&executor->group->context->log, HDP_LOG_WARN,
-             "step %llu was well, but nothing is learned from it: %s",
+             "step %llu succeeded, but nothing is learned from it: %s",
              (unsigned long long)report->info.step, hdp_last_error());
     *hdpi_error() = before;
 }

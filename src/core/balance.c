@@ -122,7 +122,7 @@ static void let_go(hdp_plan *plan)
         hdpi_plan_free(plan);
 }
 
-/* What the caller still holds may be used again when he lets go. */
+/* What the caller still holds may be used again once let go of. */
 void hdpi_balance_drop(struct hdpi_balance *balance, hdp_plan **plan)
 {
     hdp_plan *last = *plan;

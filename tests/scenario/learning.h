@@ -47,7 +47,7 @@ static inline void learner_log(int32_t level, const char *line, void *user)
         self->resplit_lines++;
     if (level != HDP_LOG_WARN)
         return;
-    if (strstr(line, "times as long an item"))
+    if (strstr(line, "times as long per item"))
         self->slow_lines++;
     (void)snprintf(self->warning, sizeof self->warning, "%s", line);
 }
