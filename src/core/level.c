@@ -157,8 +157,3 @@ double hdpi_level_factor(const struct hdpi_level *level)
 {
     return hdpi_exp(level->log);
 }
-
-double hdpi_level_error(const struct hdpi_level *level)
-{
-    return sqrt(level->variance);
-}

@@ -57,7 +57,4 @@ void hdpi_level_shift(struct hdpi_level *level, double log, double error);
 
 /** exp(log): what the curve is to be multiplied by. */
 double hdpi_level_factor(const struct hdpi_level *level);
-
-/** Relative standard error of the factor. */
-double hdpi_level_error(const struct hdpi_level *level);
 #endif

@@ -79,7 +79,7 @@ static void two_that_agree_are_a_change(void **state)
     expect_sample(HDPI_SAMPLE_CHANGED, hdpi_level_sample(&level, .66),
                   "second");
     expect_near(.68, level.log, 1e-12, "their mean");
-    expect_near(sqrt(level.noise / 2), hdpi_level_error(&level), 1e-12,
+    expect_near(sqrt(level.noise / 2), sqrt(level.variance), 1e-12,
                 "error of a mean of two");
 
     /* a second one elsewhere, or on the other side, is a first one */
@@ -125,7 +125,7 @@ static void noise_and_error_are_learned(void **state)
                 (void)hdpi_level_sample(&level, sigmas[k] * normal());
             near += fabs(sqrt(level.noise) / sigmas[k] - 1) < .2;
             squares += level.log * level.log / RUNS;
-            said += hdpi_level_error(&level) / RUNS;
+            said += sqrt(level.variance) / RUNS;
         }
         if (near < RUNS * 95 / 100)
             fail_msg("noise %.3f: expected 95 %% of the runs within a fifth, "
@@ -171,7 +171,7 @@ static void after_a_move_a_sample_counts(void **state)
     for (int i = 0; i < 100; i++)
         (void)hdpi_level_sample(&level, 0);
     hdpi_level_moved(&level, 200, 100);
-    expect_near(.25 * log(2), hdpi_level_error(&level), .001, "error");
+    expect_near(.25 * log(2), sqrt(level.variance), .001, "error");
     expect_sample(HDPI_SAMPLE_TAKEN, hdpi_level_sample(&level, .2), "sample");
     expect_near(.2, level.log, .002, "level");
 }
