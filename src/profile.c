@@ -251,14 +251,11 @@ hdp_status hdp_profile_update(hdp_profile **out, const hdp_profile *profile,
         HDPI_TRY(hdpi_fail(HDP_ERR_ARGUMENT,
                            "the report is of %d ranks, the profile of %d",
                            (int)report->info.rank_count, (int)count));
-    HDPI_TRY(hdpi_profile_new(&updated, count));
-    updated->info = profile->info;
-    for (int32_t i = 0; i < count; i++) {
-        HDPI_TRY(hdpi_profile_copy_rank(updated, i, &profile->ranks[i]));
+    HDPI_TRY(hdpi_profile_copy(&updated, profile));
+    for (int32_t i = 0; i < count; i++)
         if (is_sample(report, profile, i))
             HDPI_TRY(hdpi_learn(updated, i, report->items[i],
                                 (double)report->compute_ns[i]));
-    }
     assert(hdpi_profile_is_valid(updated));
     *out = updated;
     updated = NULL;

@@ -11,22 +11,6 @@
 
 /* ---- life ---------------------------------------------------------------- */
 
-static hdp_status copy_profile(hdp_profile **out, const hdp_profile *profile)
-{
-    hdp_profile *copy = NULL;
-    hdp_status status;
-
-    HDPI_TRY(hdpi_profile_new(&copy, profile->info.member_count));
-    for (int32_t r = 0; r < profile->info.member_count; r++)
-        HDPI_TRY(hdpi_profile_copy_rank(copy, r, &profile->ranks[r]));
-    copy->info = profile->info;
-    *out = copy;
-    copy = NULL;
-out:
-    hdpi_profile_free(copy);
-    return status;
-}
-
 /* Options that are wrong for every batch are refused now: for the largest one
  * there can be, no minimum is too much. Whether a batch fits is asked with each
  * plan. */
@@ -102,9 +86,9 @@ hdp_status hdpi_balance_new(struct hdpi_balance **out,
         goto out;
     }
     balance->count = profile->info.member_count;
-    HDPI_TRY(copy_profile(&balance->curves, profile));
-    HDPI_TRY(copy_profile(&balance->planned, profile));
-    HDPI_TRY(copy_profile(&balance->fresh, profile));
+    HDPI_TRY(hdpi_profile_copy(&balance->curves, profile));
+    HDPI_TRY(hdpi_profile_copy(&balance->planned, profile));
+    HDPI_TRY(hdpi_profile_copy(&balance->fresh, profile));
     HDPI_TRY(make_tables(balance, split));
     for (int i = 0; i < HDPI_BALANCE_SPARES; i++)
         HDPI_TRY(hdpi_plan_new(&balance->spares[i], balance->count));
@@ -159,7 +143,9 @@ void hdpi_balance_free(struct hdpi_balance *balance)
 
 static double within(double ns)
 {
-    return ns < 1e-9 ? 1e-9 : ns > 1e18 ? 1e18 : ns;
+    if (ns < HDPI_SHORTEST_NS)
+        return HDPI_SHORTEST_NS;
+    return ns > HDPI_LONGEST_NS ? HDPI_LONGEST_NS : ns;
 }
 
 /* A rank's curve times a factor. `to` has the same points as `from`, or more
@@ -169,8 +155,7 @@ static void scale(struct hdpi_rank_profile *to,
 {
     to->point_count = from->point_count;
     to->rate = from->rate / factor;
-    to->fixed_ns =
-        from->fixed_ns * factor < 1e18 ? from->fixed_ns * factor : 1e18;
+    to->fixed_ns = fmin(from->fixed_ns * factor, HDPI_LONGEST_NS);
     to->item_ns = from->item_ns > 0 ? within(from->item_ns * factor) : 0;
     for (int64_t i = 0; i < from->point_count; i++) {
         to->point_ns[i] = within(from->point_ns[i] * factor);
@@ -462,7 +447,7 @@ hdp_status hdpi_balance_profile(hdp_profile **out,
     hdp_status status;
 
     *out = NULL;
-    HDPI_TRY(copy_profile(&profile, balance->curves));
+    HDPI_TRY(hdpi_profile_copy(&profile, balance->curves));
     for (int32_t r = 0; r < balance->count; r++) {
         const struct hdpi_balance_rank *at = &balance->ranks[r];
         scale(&profile->ranks[r], &balance->curves->ranks[r], at->factor);

@@ -167,6 +167,22 @@ hdp_status hdpi_profile_copy_rank(hdp_profile *profile, int32_t rank,
     return HDP_OK;
 }
 
+hdp_status hdpi_profile_copy(hdp_profile **out, const hdp_profile *profile)
+{
+    hdp_profile *copy = NULL;
+    hdp_status status;
+
+    HDPI_TRY(hdpi_profile_new(&copy, profile->info.member_count));
+    for (int32_t r = 0; r < profile->info.member_count; r++)
+        HDPI_TRY(hdpi_profile_copy_rank(copy, r, &profile->ranks[r]));
+    copy->info = profile->info;
+    *out = copy;
+    copy = NULL;
+out:
+    hdpi_profile_free(copy);
+    return status;
+}
+
 /* ---- the curve ----------------------------------------------------------- */
 
 /* Last point with at most `items` items; there is one. */

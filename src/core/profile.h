@@ -88,6 +88,8 @@ hdp_status hdpi_profile_set_points(hdp_profile *profile, int32_t rank,
  */
 hdp_status hdpi_profile_copy_rank(hdp_profile *profile, int32_t rank,
                                   const struct hdpi_rank_profile *from);
+/** A profile of its own with all that `profile` holds. HDP_ERR_MEMORY. */
+hdp_status hdpi_profile_copy(hdp_profile **out, const hdp_profile *profile);
 
 /** Items a second at the largest size known; the curve's own where no rate was
  *  measured. 0 for a rank that lacks the dtype. */
