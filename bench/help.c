@@ -93,9 +93,10 @@ void options_help(FILE *out, enum command command)
 {
     if (command < COMMAND_COUNT) {
         const char *operand = option_commands[command].operand;
-        fprintf(out, "usage: hdp_bench %s%s%s [options]\n\n",
+        const char *rest = option_commands[command].rest;
+        fprintf(out, "usage: hdp_bench %s%s%s [options]%s%s\n\n",
                 option_commands[command].name, operand ? " " : "",
-                operand ? operand : "");
+                operand ? operand : "", rest ? " " : "", rest ? rest : "");
         flow(out, option_commands[command].text, 0, 0);
         print_options(out, command);
         print_values(out, command);

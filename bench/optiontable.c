@@ -44,20 +44,20 @@ const struct option_command option_commands[COMMAND_COUNT] = {
                        "every gradient against one device, and writes "
                        "hdp-demo.svg and hdp-demo.json into the current "
                        "folder (--out DIR: elsewhere). Under a minute.",
-                       NULL },
+                       NULL, NULL },
     [COMMAND_DISCOVER] = { "discover", "the devices and every identity",
                            "Lists the devices, and how CUDA_VISIBLE_DEVICES is "
                            "read, entry by entry.",
-                           NULL },
+                           NULL, NULL },
     [COMMAND_CALIBRATE] = { "calibrate", "rates and throughput ratios",
                             "Measures all devices at once and says what ended "
                             "the measurement.",
-                            NULL },
+                            NULL, NULL },
     [COMMAND_SPLIT] = { "split", "the plan, without running it",
                         "Divides -N items so that all devices finish together, "
                         "and says what bound each share, against equal shares "
                         "and the best single device.",
-                        NULL },
+                        NULL, NULL },
     [COMMAND_RUN] = { "run", "steps of a built-in workload under several rules",
                       "Runs the rules interleaved, round by round, and "
                       "compares "
@@ -65,28 +65,29 @@ const struct option_command option_commands[COMMAND_COUNT] = {
                       "run. --work empty measures the step itself, --adapt "
                       "what an executor learns, --dynamic where independent "
                       "batches go.",
-                      NULL },
+                      NULL, NULL },
     [COMMAND_REDUCE] = { "reduce", "all-reduce over a range of sizes",
                          "Columns as in nccl-tests. Data whose sums are exact: "
                          "#wrong counts elements that differ from a "
                          "reference in f64.",
-                         NULL },
+                         NULL, NULL },
     [COMMAND_PLOT] = { "plot", "a picture of a saved document",
                        "Draws what a saved document (-o json, --out x.json; a "
                        "saved profile too) holds, as SVG: to --out x.svg, else "
                        "to stdout. FILE - is standard input. The other "
                        "commands draw the same with --out x.svg.",
-                       "FILE" },
+                       "FILE", NULL },
     [COMMAND_LEASE] = { .name = "lease",
                         .summary = "claim GPUs and run a command on them",
                         .text =
                             "lease --gpus N [options] -- COMMAND: claims "
                             "GPUs that nobody else holds a lease on, sets "
                             "CUDA_VISIBLE_DEVICES to their UUIDs for the "
-                            "command alone, and ends with its exit code. The "
-                            "lease lives as long as any process that the "
-                            "command leaves behind. lease --list: who holds "
-                            "what." },
+                            "command alone, and ends with its exit code. A "
+                            "process that the command leaves behind keeps "
+                            "the lease as long as it has the descriptors that "
+                            "it inherited. lease --list: who holds what.",
+                        .rest = "-- COMMAND" },
 };
 const char *const option_later[] = { "doctor", "watch", NULL };
 

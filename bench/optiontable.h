@@ -42,6 +42,7 @@ struct option_row {
 struct option_command {
     const char *name, *summary, *text;
     const char *operand; /* a word that is no option; NULL: none */
+    const char *rest;    /* what ends the options; NULL: nothing does */
 };
 
 /* A name and what it means; lists end with name NULL. */

@@ -224,6 +224,8 @@ HDP_API hdp_status hdp_lease_acquire(hdp_lease **out, hdp_context *context,
  *         variable; HDP_ERR_ARGUMENT for a malformed text, with the position;
  *         HDP_ERR_SYSTEM for a descriptor that is not open, or not of a lock
  *         file; HDP_ERR_BUSY when another process holds the device.
+ * @blocks Never.
+ * @thread Any; the same text by one thread, once.
  * @since  0.1
  */
 HDP_API hdp_status hdp_lease_adopt(hdp_lease **out, hdp_context *context,
