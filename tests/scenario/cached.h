@@ -43,6 +43,14 @@ static inline int cached_setup(void **state)
     return 0;
 }
 
+/* Before each test: no file. */
+static inline int cached_fresh(void **state)
+{
+    (void)state;
+    (void)unlink(cached_path);
+    return 0;
+}
+
 /* Files and folders of one level. */
 static inline int cached_teardown(void **state)
 {

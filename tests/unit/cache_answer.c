@@ -1,7 +1,5 @@
 /* Answers to texts that are whole but made up: figures that cannot be, answers
- * to other questions, ages; and what is forgotten when steps do not fit.
- *
- * F45, F46, F48, R16. */
+ * to other questions, ages; and what is forgotten. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +13,6 @@
 #include <cmocka.h>
 #include "cache.h"
 #include "cache_file.h"
-#include "cache_key.h"
 #include "cache_text.h"
 
 enum { DAY_S = 86400, HOUR_S = 3600 };
@@ -415,153 +412,6 @@ static void nothing_is_no_cache(void **state)
     hdpi_cache_close(NULL);
 }
 
-/* ---- drift ---------------------------------------------------------------------- */
-
-static hdp_profile *lines(void)
-{
-    const hdp_model models[] = {
-        { .size = sizeof *models, .item_ns = 1000 },
-        { .size = sizeof *models, .item_ns = 3000 },
-        { .size = sizeof *models, .item_ns = 9000 },
-    };
-    hdp_profile *profile = NULL;
-
-    assert_int_equal(hdp_profile_create(&profile, models, 3), HDP_OK);
-    return profile;
-}
-
-/* The step in which it said so, 0: in none of twelve. */
-static int drifts_in(const hdp_profile *profile, int64_t a, int64_t b,
-                     int64_t c)
-{
-    static const int64_t items[] = { 90, 30, 10 };
-    const int64_t took_ns[] = { a, b, c };
-    struct hdpi_cache_drift drift = { 0 };
-
-    for (int step = 1; step <= 12; ++step)
-        if (hdpi_cache_drifts(&drift, profile, items, took_ns))
-            return step;
-    return 0;
-}
-
-static void five_steps_beyond_a_fifth(void **state)
-{
-    hdp_profile *profile = lines();
-
-    (void)state;
-    assert_int_equal(drifts_in(profile, 90000, 90000, 90000), 0);
-    assert_int_equal(drifts_in(profile, 90000, 92700, 87300), 0);
-    assert_int_equal(drifts_in(profile, 90000, 90000, 107900), 0);
-    assert_int_equal(drifts_in(profile, 90000, 90000, 108100), 5);
-    assert_int_equal(drifts_in(profile, 45000, 90000, 90000), 5);
-    /* all alike slower: the shares are as right as before */
-    assert_int_equal(drifts_in(profile, 900000, 900000, 900000), 0);
-    /* one alone has nobody to be compared with */
-    assert_int_equal(drifts_in(profile, 900000, -1, 0), 0);
-    hdp_profile_destroy(profile);
-}
-
-static void one_good_step_begins_anew(void **state)
-{
-    static const int64_t items[] = { 90, 30, 10 }, idle[] = { 0, 0, 0 },
-                         slow_ns[] = { 90000, 180000, 90000 },
-                         good_ns[] = { 90000, 90000, 90000 };
-    struct hdpi_cache_drift drift = { 0 };
-    hdp_profile *profile = lines();
-
-    (void)state;
-    for (int round = 0; round < 10; ++round) {
-        for (int i = 0; i < 4; ++i)
-            assert_int_equal(hdpi_cache_drifts(&drift, profile, items, slow_ns),
-                             0);
-        assert_int_equal(hdpi_cache_drifts(&drift, profile, items, good_ns), 0);
-    }
-    for (int i = 0; i < 20; ++i)
-        assert_int_equal(hdpi_cache_drifts(&drift, profile, idle, slow_ns), 0);
-    for (int i = 1; i <= 15; ++i)
-        assert_int_equal(hdpi_cache_drifts(&drift, profile, items, slow_ns),
-                         i % 5 == 0);
-    hdp_profile_destroy(profile);
-}
-
-/* ---- keys ------------------------------------------------------------------------ */
-
-static void a_key_is_lines_about_the_device(void **state)
-{
-    static const char *const names[] = {
-        "device=sim a\n",     "\nprobe=gemm\n", "\ndtype=f32\n",
-        "\nsizes=chosen\n",   "\nname=",        "\ncapability=",
-        "\nmultiprocessors=", "\nmemory=",      "\ndriver=none\n",
-        "\nlibrary=",
-    };
-    char key[HDPI_CACHE_KEY_MAX];
-
-    (void)state;
-    assert_null(hdpi_cache_key(key, sizeof key, group, 0, &question));
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        if (!strstr(key, names[i]))
-            fail_msg("expected \"%s\" in %s", names[i], key);
-    assert_null(strstr(key, "sim:0"));
-}
-
-/* A name cannot forge a line. */
-static void a_name_is_one_line(void **state)
-{
-    struct hdpi_device_row *row = &group->members[0].device->row;
-    struct hdpi_device_row before = *row;
-    char key[HDPI_CACHE_KEY_MAX];
-
-    (void)state;
-    (void)snprintf(row->info.name, sizeof row->info.name,
-                   "x\nmemory=1\x01\xff");
-    assert_null(hdpi_cache_key(key, sizeof key, group, 0, &question));
-    *row = before;
-    assert_null(strstr(key, "\nmemory=1"));
-    assert_non_null(strstr(key, "name=x\\x0amemory=1\\x01\\xff\n"));
-}
-
-static void without_an_identity_there_is_no_key(void **state)
-{
-    struct hdpi_device_row *row = &group->members[0].device->row;
-    struct hdpi_device_row before = *row;
-    char key[HDPI_CACHE_KEY_MAX], small[64];
-
-    (void)state;
-    row->info.uuid[0] = '\0';
-    assert_non_null(hdpi_cache_key(key, sizeof key, group, 0, &question));
-    assert_string_equal(key, "");
-    *row = before;
-    row->info.kind = HDP_CUDA; /* whose libraries nobody tells yet */
-    assert_non_null(hdpi_cache_key(key, sizeof key, group, 0, &question));
-    assert_string_equal(key, "");
-    *row = before;
-    assert_non_null(hdpi_cache_key(small, sizeof small, group, 0, &question));
-    assert_string_equal(small, "");
-}
-
-static void the_first_difference_is_told(void **state)
-{
-    static const struct {
-        const char *was, *is, *why;
-        int alike;
-    } pairs[] = {
-        { "a=1\nb=2\nc=3\n", "a=1\nb=4\nc=5\n", "b was 2, is 4", 1 },
-        { "a=1\n", "b=1\n", "b was 1, is 1", 0 },
-        { "a=1\n", "a=1\nb=2\n", "b was , is 2", 1 },
-        { "a=1\nb=22\n", "a=1\nb=2\n", "b was 22, is 2", 1 },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
-        const char *was = pairs[i].was, *is = pairs[i].is;
-        char why[HDPI_CACHE_WHY_MAX];
-        hdpi_cache_key_why(why, sizeof why, was, strlen(was), is, strlen(is));
-        assert_string_equal(why, pairs[i].why);
-        assert_int_equal(hdpi_cache_key_alike(was, strlen(was), is, strlen(is)),
-                         pairs[i].alike);
-    }
-}
-
 int main(void)
 {
 #define ANSWER_TEST(name) cmocka_unit_test_setup(name, begin)
@@ -576,12 +426,6 @@ int main(void)
         ANSWER_TEST(a_newer_file_stays),
         ANSWER_TEST(what_is_stale_is_forgotten),
         ANSWER_TEST(nothing_is_no_cache),
-        cmocka_unit_test(five_steps_beyond_a_fifth),
-        cmocka_unit_test(one_good_step_begins_anew),
-        cmocka_unit_test(a_key_is_lines_about_the_device),
-        cmocka_unit_test(a_name_is_one_line),
-        cmocka_unit_test(without_an_identity_there_is_no_key),
-        cmocka_unit_test(the_first_difference_is_told),
     };
 
     return cmocka_run_group_tests_name("cache_answer", tests, setup, teardown);
