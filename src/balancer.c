@@ -108,9 +108,9 @@ hdp_status hdp_balancer_limit(hdp_balancer *balancer, int32_t rank,
         return hdpi_fail(HDP_ERR_ARGUMENT, "max_items is %lld",
                          (long long)max_items);
     (void)pthread_mutex_lock(&balancer->lock);
-    hdpi_balance_limit(balancer->balance, rank, max_items);
+    hdp_status status = hdpi_balance_limit(balancer->balance, rank, max_items);
     (void)pthread_mutex_unlock(&balancer->lock);
-    return HDP_OK;
+    return status;
 }
 
 hdp_status hdpi_balancer_observe(hdp_balancer *balancer,

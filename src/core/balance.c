@@ -428,15 +428,24 @@ hdp_status hdpi_balance_plan(hdp_plan **out, struct hdpi_balance *balance,
     return HDP_OK;
 }
 
-void hdpi_balance_limit(struct hdpi_balance *balance, int32_t rank,
-                        int64_t max_items)
+hdp_status hdpi_balance_limit(struct hdpi_balance *balance, int32_t rank,
+                              int64_t max_items)
 {
-    if (balance->ranks[rank].limit == max_items)
-        return; /* the plan at hand obeys it */
-    balance->ranks[rank].limit = max_items;
+    struct hdpi_balance_rank *at = &balance->ranks[rank];
+
+    if (max_items >= 0 && max_items < at->own_min)
+        return hdpi_fail_member(HDP_ERR_ARGUMENT, -1, rank,
+                                "rank %d: a limit of %lld is below its "
+                                "min_items %lld",
+                                (int)rank, (long long)max_items,
+                                (long long)at->own_min);
+    if (at->limit == max_items)
+        return HDP_OK; /* the plan at hand obeys it */
+    at->limit = max_items;
     balance->limited = 1;
     balance->renew = 1;
     balance->trying = -1;
+    return HDP_OK;
 }
 
 hdp_status hdpi_balance_profile(hdp_profile **out,

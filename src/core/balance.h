@@ -39,9 +39,10 @@ void hdpi_balance_free(struct hdpi_balance *balance);
 hdp_status hdpi_balance_plan(hdp_plan **out, struct hdpi_balance *balance,
                              int64_t total);
 
-/** Caps a rank (-1: the options' own cap again). The next plan obeys. */
-void hdpi_balance_limit(struct hdpi_balance *balance, int32_t rank,
-                        int64_t max_items);
+/** Caps a rank (-1: the options' own cap again). The next plan obeys.
+ *  HDP_ERR_ARGUMENT below the rank's minimum, which is never dropped. */
+hdp_status hdpi_balance_limit(struct hdpi_balance *balance, int32_t rank,
+                              int64_t max_items);
 
 /* What a step changed, for a log. */
 struct hdpi_change {

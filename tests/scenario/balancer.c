@@ -1,5 +1,5 @@
-/* The balancer of this version: plans by what it was given, limits of ranks,
- * options that are wrong refused when they are handed in. */
+/* What a balancer is told: a profile, limits of ranks, minimums; what is wrong
+ * is refused when it is handed in, and the plans go on. */
 #include <math.h>
 #include <string.h>
 #include "scene.h"
@@ -59,6 +59,26 @@ static void limits_hold_from_the_next_plan(void **state)
     expect_status(HDP_ERR_NOT_FOUND, hdp_balancer_limit(balancer, 3, 1));
     expect_status(HDP_ERR_NOT_FOUND, hdp_balancer_limit(balancer, -1, 1));
     expect_status(HDP_ERR_ARGUMENT, hdp_balancer_limit(balancer, 0, -2));
+    hdp_balancer_destroy(balancer);
+    hdp_profile_destroy(profile);
+}
+
+/* A minimum is never dropped, so a limit below it could never be obeyed. */
+static void a_limit_is_no_less_than_the_minimum(void **state)
+{
+    static const int64_t least[RANKS] = { 0, 0, 10 };
+    hdp_profile *profile = make_profile();
+    hdp_split_options options = HDP_SPLIT_OPTIONS_INIT;
+    hdp_balancer *balancer;
+
+    (void)state;
+    options.min_items = least;
+    expect_ok(hdp_balancer_create(&balancer, profile, &options));
+    expect_status(HDP_ERR_ARGUMENT, hdp_balancer_limit(balancer, 2, 0));
+    expect_status(HDP_ERR_ARGUMENT, hdp_balancer_limit(balancer, 2, 9));
+    expect_shares(balancer, 70, 40, 20, 10);
+    expect_ok(hdp_balancer_limit(balancer, 2, 10));
+    expect_shares(balancer, 70, 40, 20, 10);
     hdp_balancer_destroy(balancer);
     hdp_profile_destroy(profile);
 }
@@ -133,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_hold_from_the_next_plan),
+        cmocka_unit_test(a_limit_is_no_less_than_the_minimum),
         cmocka_unit_test(wrong_options_are_refused_at_once),
         cmocka_unit_test(whether_it_fits_is_asked_later),
     };

@@ -90,7 +90,7 @@ static void a_change_is_told_once(void **state)
     hdpi_balance_free(bench.balance);
 }
 
-/* O22: one warning, however often it is tried and found as slow again. */
+/* One warning, however often it is tried and found as slow again. */
 static void one_warning_of_a_slow_rank(void **state)
 {
     static const double ns[] = { 1e6, 1e6, 1e6 };
@@ -143,13 +143,13 @@ static void slow_is_better_than_not_at_all(void **state)
 
     (void)state;
     open_bench(&bench, ns, ns);
-    hdpi_balance_limit(bench.balance, 0, 50);
-    hdpi_balance_limit(bench.balance, 1, 50);
+    assert_int_equal(hdpi_balance_limit(bench.balance, 0, 50), HDP_OK);
+    assert_int_equal(hdpi_balance_limit(bench.balance, 1, 50), HDP_OK);
     (void)step(&bench, 103);
     assert_int_equal(bench.items[2], 3);
     assert_true(hdpi_balance_cap(bench.balance, 0) == 50);
     assert_true(hdpi_balance_cap(bench.balance, 2) == -1);
-    hdpi_balance_limit(bench.balance, 0, -1);
+    assert_int_equal(hdpi_balance_limit(bench.balance, 0, -1), HDP_OK);
     (void)step(&bench, 103);
     assert_int_equal(bench.items[2], 0);
     hdpi_balance_free(bench.balance);
