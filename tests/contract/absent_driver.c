@@ -1,4 +1,4 @@
-/* A machine without a GPU driver (case O23): the adapter finds nothing, says
+/* A machine without a GPU driver: the adapter finds nothing, says
  * why with both versions, refuses what is asked of it, and the others work. */
 #include "device_fixture.h"
 

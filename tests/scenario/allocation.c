@@ -1,4 +1,4 @@
-/* F11: the host's allocator says no, at each call of a whole life, once and for
+/* The host's allocator says no, at each call of a whole life, once and for
  * good; and a steady step never asks it. The program brings its own malloc,
  * so that none is missed, which a sanitizer would not bear. */
 #include <errno.h>

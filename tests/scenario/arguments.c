@@ -1,4 +1,4 @@
-/* F53: NULL and foreign handles. Every function of the library meets NULL for
+/* NULL and foreign handles. Every function of the library meets NULL for
  * each pointer and, for each handle, every other kind of handle and memory
  * that is none; all are refused with a sentence and harm nothing. */
 #include <stdlib.h>

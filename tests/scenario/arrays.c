@@ -190,7 +190,7 @@ static int32_t copy_halves(const hdp_shard *shard, void *user)
     return 0;
 }
 
-/* O11: rows of three f16 values, 11 rows, weights 1 to 1: a shard begins at
+/* Rows of three f16 values, 11 rows, weights 1 to 1: a shard begins at
  * byte 30 or 36, and what comes back is what went out. */
 static void odd_offsets(const struct way *way)
 {

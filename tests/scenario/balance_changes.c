@@ -1,5 +1,5 @@
 /* A balancer on machines that change, scatter and hiccup: what steps take in
- * truth against the best shares there are at that moment. A1, A2, O22. */
+ * truth against the best shares there are at that moment. */
 #include "balance_sim.h"
 
 enum { ITEMS = 60, SEEDS = 5, LONG_STEPS = 10000 };
@@ -127,7 +127,7 @@ static void a_change_is_followed_in_noise(void **state)
 
 /* ---- noise ------------------------------------------------------------------ */
 
-/* A1's second half, and A2: the profile is right, so its own shares, kept for
+/* The profile is right, so its own shares, kept for
  * ever, are what an oracle would choose. */
 static void noise_moves_nothing(void **state)
 {
@@ -237,7 +237,7 @@ static void hiccups_do_no_harm(void **state)
         }
 }
 
-/* ---- O22 ---------------------------------------------------------------------- */
+/* ---- too slow ------------------------------------------------------------ */
 
 static void expect_shares(const struct sim *sim, int64_t first, int64_t second,
                           const char *when)

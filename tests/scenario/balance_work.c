@@ -49,7 +49,7 @@ static void expect_learned(struct sim *sim, const hdp_profile *profile,
 
 /* ---- lines -------------------------------------------------------------------- */
 
-/* H2: calibrated 1 : 0.36 by products; the work is bound by copies, 1 : 1, takes
+/* Calibrated 1 : 0.36 by products; the work is bound by copies, 1 : 1, takes
  * 100 times as long per item, and has fixed costs of its own. */
 static void copies_after_products(void **state)
 {

@@ -33,9 +33,9 @@ static void expect_split(const hdp_profile *profile, int64_t total,
     hdp_plan_destroy(plan);
 }
 
-/* ---- O21 ------------------------------------------------------------------ */
+/* ---- by its uuid --------------------------------------------------------- */
 
-/* The test of the case, in its order: whichever card the mask leaves is 0. */
+/* Whichever card the mask leaves is 0. */
 static void a_card_is_known_by_its_uuid(void **state)
 {
     hdp_profile *profile;
@@ -79,7 +79,7 @@ static void a_card_is_known_by_its_uuid(void **state)
     hdp_profile_destroy(profile);
 }
 
-/* F46: what else may have changed under a uuid. */
+/* What else may have changed under a uuid. */
 static void other_hardware_misses(void **state)
 {
     static const struct {
@@ -110,7 +110,7 @@ static void a_simulated_card_is_no_card(void **state)
         strstr(cached_load(NULL, cached_path), "device=sim GPU-aaaa\n"));
 }
 
-/* ---- O03 ------------------------------------------------------------------ */
+/* ---- by any order -------------------------------------------------------- */
 
 #define SMALL "uuid=GPU-small/item=30ms"
 #define BIG "uuid=GPU-big/item=10ms"
@@ -415,7 +415,7 @@ static void work_by_the_cache(const char *slow, int steps)
     hdp_context_destroy(context);
 }
 
-/* FAULTS 8: past a fifth for five steps the answer is stale. */
+/* Past a fifth for five steps the answer is stale. */
 static void what_steps_belie_is_forgotten(void **state)
 {
     (void)state;

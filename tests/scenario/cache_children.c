@@ -1,7 +1,5 @@
 /* Caches under conditions that need a process of their own: another user, few
- * descriptors, a full disk, a lock that nobody gives back, many writers.
- *
- * O20 (the cache), F42, F43, R16, and F51 as far as a cache goes. */
+ * descriptors, a full disk, a lock that nobody gives back, many writers. */
 #include <grp.h>
 #include <locale.h>
 #include <sys/file.h>

@@ -1,8 +1,6 @@
 /* What others put where a cache, its lock or its folder should be: measured
  * without it, one warning, nothing waited for, nothing followed, and what was
- * planted or aimed at as it was.
- *
- * O20 (the cache), F42, F43. */
+ * planted or aimed at as it was. */
 #include <time.h>
 #include "cached.h"
 

@@ -70,7 +70,7 @@ for second in ("GPU-8a74bd32-38c8-0c0c-b195-1ce4be75623b",
         count += 1
 expect(count, 2 * 72, "rows of the table")
 
-# ---- O01: the scheduler's machine
+# ---- the scheduler's machine
 THREE = ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
          "GPU-5d1a9c60-1f0b-4b1e-9d2a-7c1c5b0a6f11",
          "GPU-b07e5512-88aa-4c3d-b6e0-0d9f3e2a7c44")
@@ -79,10 +79,10 @@ for mask, order in ((None, [0, 1, 2]), ("", []), ("-1", []), ("2,1", [2, 1]),
                     ("GPU-8932f937", [0]), ("GPU-b07e,GPU-5d1a", [2, 1])):
     seen, devices = explain(THREE, *([] if mask is None else
                                      [f"--mask={mask}"]))
-    expect(seen["visible"], order, f"O01, mask {mask}")
-    expect(devices, [THREE[i] for i in order], f"O01, devices, mask {mask}")
+    expect(seen["visible"], order, f"list, mask {mask}")
+    expect(devices, [THREE[i] for i in order], f"devices, mask {mask}")
     expect(seen["error"], None if order else "cudaErrorNoDevice",
-           f"O01, error, mask {mask}")
+           f"error, mask {mask}")
 
 # ---- every verdict, and whom a spoiled mask names
 seen, _ = explain(THREE, "--mask", "1,GPU-b07e,0")
@@ -101,29 +101,29 @@ expect((seen["error"], devices), ("cudaErrorInvalidDevice", []),
 seen, _ = explain(THREE, "--mask=x")
 expect(seen["entries"][0]["verdict"], "not_a_number", "no number")
 
-# ---- O02: logical is not physical
+# ---- logical is not physical
 eight = ask("discover", "--machine", "sim:0-7", "--mask", "0,1,2,3,4,6")
-expect(len(eight["devices"]), 6, "O02, count")
+expect(len(eight["devices"]), 6, "a gap: count")
 expect([d["logical_id"] for d in eight["devices"]], list(range(6)),
-       "O02, logical ids")
-expect(eight["devices"][5]["uuid"], "SIM-6", "O02, the sixth")
-expect(eight["devices"][5]["spec"], "sim:6", "O02, the sixth's spec")
+       "a gap: logical ids")
+expect(eight["devices"][5]["uuid"], "SIM-6", "a gap: the sixth")
+expect(eight["devices"][5]["spec"], "sim:6", "a gap: the sixth's spec")
 
-# ---- O03: the fast card first, or the order of the slots
+# ---- the fast card first, or the order of the slots
 PAIR = "sim:0/item=30us/name=small+sim:1/item=10us/name=big"
 for order, names, places in ((None, ["big", "small"], [1, 0]),
                              ("FASTEST_FIRST", ["big", "small"], [1, 0]),
                              ("PCI_BUS_ID", ["small", "big"], [0, 1])):
     got = ask("discover", "--machine", PAIR,
               *([] if order is None else ["--order", order]))
-    expect([d["name"] for d in got["devices"]], names, f"O03, {order}")
-    expect([d["logical_id"] for d in got["devices"]], [0, 1], f"O03, {order}")
-    expect(got["visibility"]["visible"], places, f"O03, places, {order}")
-    expect(got["visibility"]["order"], order, f"O03, order, {order}")
+    expect([d["name"] for d in got["devices"]], names, f"order {order}")
+    expect([d["logical_id"] for d in got["devices"]], [0, 1], f"order {order}")
+    expect(got["visibility"]["visible"], places, f"places, {order}")
+    expect(got["visibility"]["order"], order, f"order, of {order}")
     one = ask("discover", "--machine", PAIR, "--mask=1",
               *([] if order is None else ["--order", order]))
     expect([d["name"] for d in one["devices"]], names[1:],
-           f"O03, mask 1, {order}")
+           f"mask 1, {order}")
 for order in ("pci_bus_id", "", "PCI_BUS_ID "):
     seen, devices = explain(THREE, f"--order={order}")
     expect((seen["error"], seen["visible"], devices),

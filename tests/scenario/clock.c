@@ -1,4 +1,4 @@
-/* F48: the wall clock jumps an hour either way in the middle of a step. No
+/* The wall clock jumps an hour either way in the middle of a step. No
  * deadline comes early or late, since none is kept on it. */
 #include <time.h>
 #include "child.h"

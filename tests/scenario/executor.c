@@ -1,10 +1,10 @@
 /* The executor: from a specification to steps, with plans used again, limits,
- * memory caps (O13), and lives that end in any order. */
+ * memory caps, and lives that end in any order. */
 #include <stdlib.h>
 #include "job.h"
 #include "process.h"
 
-/* ---- O23, client (a): ten statements ---------------------------------------- */
+/* ---- a user in ten statements -------------------------------------------- */
 
 enum { FLOATS = 64, ROWS = 512 };
 
@@ -249,7 +249,7 @@ static void limits_of_members(void **state)
     desk_close(&desk);
 }
 
-/* O13: 24 GiB beside 8 GiB, equal speeds, 1 GiB kept free, half a GiB a row:
+/* 24 GiB beside 8 GiB, equal speeds, 1 GiB kept free, half a GiB a row:
  * caps of 46 and 14. */
 static void caps_from_memory(void **state)
 {

@@ -1,13 +1,13 @@
 /* What the executor learns from its steps: changed members, noise, costs of new
- * shapes, drift, and work that calibration did not measure (A1, A2 and H2 of
- * the contract; F22 of FAULTS). Times are the simulated members' own. */
+ * shapes, drift, and work that calibration did not measure. Times are the
+ * simulated members' own. */
 #include "learning.h"
 #include "machine_files.h"
 
 static const struct line desk[2] = { { 500000, 10000, 1 },
                                      { 1500000, 50000, 1 } };
 
-/* ---- A1 -------------------------------------------------------------------------- */
+/* ---- members change ------------------------------------------------------ */
 
 static void equal_lines(struct line *lines, int32_t members)
 {
@@ -96,7 +96,7 @@ static void run_noisy(struct learner *learner, const char *spec,
 }
 
 /* 3 % noise for 10,000 steps moves next to nothing, and costs nothing against
- * an executor that was told to keep the right plan (A2). */
+ * an executor that was told to keep the right plan. */
 static void noise_is_not_chased(void **state)
 {
     static const struct {
@@ -255,7 +255,7 @@ static int make_copy_bound(json_t *machine)
     return copy && json_array_insert_new(profiles, 0, copy) == 0;
 }
 
-/* H2: work bound by copies on machines that were calibrated by products. After
+/* Work bound by copies on machines that were calibrated by products. After
  * ten steps, against the best division by the true figures. */
 static void work_unlike_the_calibration(void **state)
 {

@@ -1,8 +1,6 @@
 /* on_memory: a member that lacks memory gets less, and the batch runs again;
  * each row exactly once in the attempt that is told. Memory of simulated
- * devices, of the caller's allocator, and of the caller's own function.
- *
- * F13, F14, F15: C of FAULTS. */
+ * devices, of the caller's allocator, and of the caller's own function. */
 #include <stdlib.h>
 #include "job.h"
 

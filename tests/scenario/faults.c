@@ -1,16 +1,16 @@
 /* Functions that fail, are slow or never return, on each member in turn; what
  * the group is afterwards, and who is named.
  *
- *   id   fault                                   test
- *   F11  host allocation fails, at any site      allocation.c
- *   F13  device allocation fails                 inject.c
- *   F15  out of memory inside a callback         says_why_it_fails
- *   F16  sizes that overflow                     refused.c
- *   F17  callback returns an error on shard k    fails_on_each_shard
- *   F18  callback never returns                  never_returns*
- *   F25  stream, event or handle creation fails  inject.c (alloc, reduce)
- *   F37  a member with zero rows                 fails_on_each_shard, job.h
- *   F48 to F54                                   host_program.c
+ *   fault                                   test
+ *   host allocation fails, at any site      allocation.c
+ *   device allocation fails                 inject.c
+ *   out of memory inside a callback         says_why_it_fails
+ *   sizes that overflow                     refused.c
+ *   callback returns an error on shard k    fails_on_each_shard
+ *   callback never returns                  never_returns*
+ *   stream, event or handle creation fails  inject.c (alloc, reduce)
+ *   a member with zero rows                 fails_on_each_shard, job.h
+ *   what a host program is                  host_program.c
  */
 #include <stdlib.h>
 #include "job.h"
@@ -32,7 +32,7 @@ static void expect_who(hdp_status status, int32_t member, uint64_t step,
     expect_number((int64_t)step, (int64_t)error.step, "%s: step", name);
 }
 
-/* ---- F17: a function that fails --------------------------------------------- */
+/* ---- a function that fails ----------------------------------------------- */
 
 /* Floats of a bucket that could not be reduced are NaN on every member. */
 static void expect_nan(const struct job *job, const char *name)
@@ -130,7 +130,7 @@ static void fails_without_rows(void **state)
     }
 }
 
-/* ---- F15: a function that says why -------------------------------------------- */
+/* ---- a function that says why -------------------------------------------- */
 
 struct excuse {
     int32_t member, returns;

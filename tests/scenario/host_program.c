@@ -1,13 +1,13 @@
 /* The library inside programs of every kind: forked, with odd locales, few
  * descriptors, small stacks.
  *
- *   id   fault                                   test
- *   F48  wall clock jumps an hour either way     clock.c
- *   F49  fork after start, use in the child      forked_after_start
- *   F51  locale, umask, fds, SIGCHLD, stacks     a_hostile_host
- *   F52  two threads make steps on one group     threads.c
- *   F53  NULL, foreign handles                   arguments.c
- *   F54  exit without destroy, unload            leaving.c
+ *   fault                                   test
+ *   wall clock jumps an hour either way     clock.c
+ *   fork after start, use in the child      forked_after_start
+ *   locale, umask, fds, SIGCHLD, stacks     a_hostile_host
+ *   two threads make steps on one group     threads.c
+ *   NULL, foreign handles                   arguments.c
+ *   exit without destroy, unload            leaving.c
  */
 #include <locale.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@ enum { LIMIT_NS_SCALE = SANITIZED ? 6 : 1 };
 
 static struct life life;
 
-/* ---- F49 ------------------------------------------------------------------------ */
+/* ---- forked -------------------------------------------------------------- */
 
 #define forked(call)                                                           \
     do {                                                                       \
@@ -215,7 +215,7 @@ static void forked_before_start(void **state)
     expect_child(0, &child);
 }
 
-/* ---- F51 ------------------------------------------------------------------------ */
+/* ---- hostile hosts ------------------------------------------------------- */
 
 enum { STACK_BYTES = 64 << 10, DESCRIPTORS = 64 };
 
@@ -328,7 +328,7 @@ static void a_hostile_host(void **state)
     (void)snprintf(command, sizeof command, "rm -rf %s", folder);
     expect_number(0, system(command), "removing %s", folder);
     if (!child.argument) {
-        print_message("F51, comma locale skipped: localedef made none\n");
+        print_message("comma locale skipped: localedef made none\n");
         skip();
     }
     if (child.late || child.code != 0)

@@ -1,8 +1,6 @@
 /* Every hook of a simulated member made to fail, at its first call, its second,
  * and on until the scenario passes untouched; once and for good, on each member
- * in turn. Whatever is delivered with success is right.
- *
- * F13 device allocation, F25 event creation and their kin: C of FAULTS. */
+ * in turn. Whatever is delivered with success is right. */
 #include <stdlib.h>
 #include "job.h"
 

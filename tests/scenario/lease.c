@@ -164,7 +164,7 @@ static void rounds_leave_nothing_behind(void **state)
 
 /* ---- many at once -------------------------------------------------------- */
 
-/* The wrapper of O19: eight ask for one of four at the same time. */
+/* A wrapper: eight ask for one of four at the same time. */
 static void four_of_eight_get_one(void **state)
 {
     struct shared {

@@ -1,4 +1,4 @@
-/* F53 for leases: what their functions refuse; tried by arguments.c. */
+/* What the functions of leases refuse; tried by arguments.c. */
 #ifndef LEASE_ARGUMENTS_H
 #define LEASE_ARGUMENTS_H
 #include "wrongs.h"

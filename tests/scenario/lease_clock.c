@@ -1,4 +1,4 @@
-/* F48: the wall clock jumps an hour either way while a claim waits. It waits as
+/* The wall clock jumps an hour either way while a claim waits. It waits as
  * long as it was told to, since deadlines are the monotonic clock's. */
 #include <pthread.h>
 #include "child.h"

@@ -1,6 +1,6 @@
-/* Holders that die, stop, fork or live on in another: O18, F39, F40, F41. The
- * kernel lets go at death and not before; what was written anywhere by a dead
- * process keeps nobody out. */
+/* Holders that die, stop, fork or live on in another. The kernel lets go
+ * at death and not before; what was written anywhere by a dead process keeps
+ * nobody out. */
 #include "lease_room.h"
 
 enum { ROUNDS = SANITIZED ? 100 : 1000 };

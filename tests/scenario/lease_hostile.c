@@ -1,6 +1,6 @@
-/* Files and folders that are not what they should be (O20, F42, F43, F44):
- * refused at once with the file and the reason, the victim as it was, and no
- * device ever granted twice. */
+/* Files and folders that are not what they should be: refused
+ * at once with the file and the reason, the victim as it was, and no device
+ * ever granted twice. */
 #include <grp.h>
 #include <sys/file.h>
 #include <sys/mount.h>

@@ -1,4 +1,4 @@
-/* F54: programs that end without destroying anything, with a step in flight or
+/* Programs that end without destroying anything, with a step in flight or
  * threads parked, or that unload the library under its own threads; and, since
  * it is seen from outside as well, that nothing is ever printed. */
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* Case O23: a machine without a GPU driver. What needs no GPU works, for 1 to
+/* A machine without a GPU driver. What needs no GPU works, for 1 to
  * 8 members; what asks for one is refused with the reason and both versions. */
 #include <stdlib.h>
 #include "job.h"

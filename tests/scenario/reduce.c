@@ -1,5 +1,5 @@
-/* Weighted reduces through the public door: the numbers of cases O08, O09 and
- * O10, on host and simulated members, in both thread modes. */
+/* Weighted reduces through the public door: means, empty members and numbers at
+ * the ends of a type, on host and simulated members, in both thread modes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,12 +58,12 @@ struct mean_case {
 };
 
 static const struct mean_case means[] = {
-    { "O08 3:1", HDP_OP_MEAN, 2, { 3, 1 }, { 2, 6 }, 3.0f },
-    { "O08 5:2:1", HDP_OP_MEAN, 3, { 5, 2, 1 }, { 1, 2, 3 }, 1.5f },
-    { "O08 sums", HDP_OP_SUM_OVER_TOTAL, 3, { 5, 2, 1 }, { 5, 4, 3 }, 1.5f },
-    { "O06 thirds", HDP_OP_MEAN, 4, { 1, 1, 1, 0 }, { 3, 6, 9, 99 }, 6.0f },
-    { "O09 empty NaN", HDP_OP_MEAN, 2, { 4, 0 }, { 1.5f, NAN }, 1.5f },
-    { "O09 empty inf", HDP_OP_MEAN, 2, { 4, 0 }, { 1.5f, INFINITY }, 1.5f },
+    { "3:1", HDP_OP_MEAN, 2, { 3, 1 }, { 2, 6 }, 3.0f },
+    { "5:2:1", HDP_OP_MEAN, 3, { 5, 2, 1 }, { 1, 2, 3 }, 1.5f },
+    { "sums", HDP_OP_SUM_OVER_TOTAL, 3, { 5, 2, 1 }, { 5, 4, 3 }, 1.5f },
+    { "thirds", HDP_OP_MEAN, 4, { 1, 1, 1, 0 }, { 3, 6, 9, 99 }, 6.0f },
+    { "empty NaN", HDP_OP_MEAN, 2, { 4, 0 }, { 1.5f, NAN }, 1.5f },
+    { "empty inf", HDP_OP_MEAN, 2, { 4, 0 }, { 1.5f, INFINITY }, 1.5f },
     { "sum", HDP_OP_SUM, 3, { 1, 1, 1 }, { 1, 2, 4 }, 7.0f },
     { "sum, one empty", HDP_OP_SUM, 3, { 1, 0, 1 }, { 1, 2, 4 }, 5.0f },
     { "min", HDP_OP_MIN, 3, { 1, 1, 1 }, { 3, -2, 4 }, -2.0f },
@@ -105,7 +105,7 @@ static void means_are_weighted(void **state)
             }
 }
 
-/* O08: rows 0 to 7 whose gradient is the row number, every split of 8 rows
+/* Rows 0 to 7 whose gradient is the row number, every split of 8 rows
  * over 1 to 8 members: 3.5. All compositions of 8 are walked as bit masks. */
 static void every_split_of_eight_rows(void **state)
 {
@@ -138,7 +138,7 @@ static void every_split_of_eight_rows(void **state)
     }
 }
 
-/* O09: nobody has rows. */
+/* Nobody has rows. */
 static void nothing_to_reduce(void **state)
 {
     static const int64_t items[2] = { 0, 0 };
@@ -155,7 +155,7 @@ static void nothing_to_reduce(void **state)
     scene_close(&scene);
 }
 
-/* O09: a NaN of a member that has rows stays visible. */
+/* A NaN of a member that has rows stays visible. */
 static void own_nan_stays(void **state)
 {
     static const int64_t items[2] = { 3, 1 };
@@ -183,20 +183,20 @@ struct half_case {
  * 6e-8 = 0x0001, the smallest subnormal. bf16: 1 = 0x3f80, 1.5 = 0x3fc0,
  * 2 = 0x4000, 4 = 0x4080, 7 = 0x40e0, 8 = 0x4100. */
 static const struct half_case halves[] = {
-    { "O10 f16 30,000",
+    { "f16 30,000",
       HDP_F16,
       4,
       { 1, 1, 1, 1 },
       { 0x7753, 0x7753, 0x7753, 0x7753 },
       0x7753,
       0 },
-    { "O10 f16 60,000", HDP_F16, 2, { 3, 1 }, { 0x7b53, 0x7b53 }, 0x7b53, 1 },
-    { "O10 f16 tiny", HDP_F16, 4, { 1, 1, 1, 1 }, { 1, 1, 1, 1 }, 1, 0 },
-    { "O10 bf16 1, 2", HDP_BF16, 2, { 1, 1 }, { 0x3f80, 0x4000 }, 0x3fc0, 0 },
-    { "O10 bf16 4, 8", HDP_BF16, 2, { 1, 3 }, { 0x4080, 0x4100 }, 0x40e0, 0 },
-    { "O09 f16 NaN", HDP_F16, 2, { 4, 0 }, { 0x3e00, 0x7e00 }, 0x3e00, 0 },
-    { "O09 f16 inf", HDP_F16, 2, { 4, 0 }, { 0x3e00, 0x7c00 }, 0x3e00, 0 },
-    { "O09 bf16 NaN", HDP_BF16, 2, { 4, 0 }, { 0x3fc0, 0x7fc0 }, 0x3fc0, 0 },
+    { "f16 60,000", HDP_F16, 2, { 3, 1 }, { 0x7b53, 0x7b53 }, 0x7b53, 1 },
+    { "f16 tiny", HDP_F16, 4, { 1, 1, 1, 1 }, { 1, 1, 1, 1 }, 1, 0 },
+    { "bf16 1, 2", HDP_BF16, 2, { 1, 1 }, { 0x3f80, 0x4000 }, 0x3fc0, 0 },
+    { "bf16 4, 8", HDP_BF16, 2, { 1, 3 }, { 0x4080, 0x4100 }, 0x40e0, 0 },
+    { "f16 NaN", HDP_F16, 2, { 4, 0 }, { 0x3e00, 0x7e00 }, 0x3e00, 0 },
+    { "f16 inf", HDP_F16, 2, { 4, 0 }, { 0x3e00, 0x7c00 }, 0x3e00, 0 },
+    { "bf16 NaN", HDP_BF16, 2, { 4, 0 }, { 0x3fc0, 0x7fc0 }, 0x3fc0, 0 },
 };
 
 static void halves_keep_their_range(void **state)
@@ -225,7 +225,7 @@ static void halves_keep_their_range(void **state)
     }
 }
 
-/* O10: f32 and f64 with weights of a third: at most (n + 1) units of rounding
+/* f32 and f64 with weights of a third: at most (n + 1) units of rounding
  * times the sum of |weight x value|; the reference is long double. */
 static void thirds_are_exact_enough(void **state)
 {

@@ -287,7 +287,7 @@ static void copy_rows(struct scene *scene, struct seen *seen, int64_t *from,
     expect_ok(hdp_run(NULL, scene->group, scene->plan, &work));
 }
 
-/* O04: group [2,0], rows 0 to 9; shard 0 is on device 2, nobody else is. */
+/* Group [2,0], rows 0 to 9; shard 0 is on device 2, nobody else is. */
 static void gaps_and_other_orders(void **state)
 {
     struct scene scene;
@@ -319,7 +319,7 @@ static void gaps_and_other_orders(void **state)
     scene_close(&scene);
 }
 
-/* O04: repeats, holes in the text and nothing at all are refused with the
+/* Repeats, holes in the text and nothing at all are refused with the
  * position, for ids and for specifications. */
 static void bad_lists_are_refused(void **state)
 {
@@ -357,7 +357,7 @@ static void bad_lists_are_refused(void **state)
     hdp_context_destroy(context);
 }
 
-/* O06: 3 rows on 4 equal members, 1 row on 3 to 1, no rows at all. */
+/* 3 rows on 4 equal members, 1 row on 3 to 1, no rows at all. */
 static void fewer_rows_than_members(void **state)
 {
     struct scene scene;

@@ -1,4 +1,4 @@
-/* F18: a function that never returns. The deadline ends the step, the late
+/* A function that never returns. The deadline ends the step, the late
  * member is named, the group is lost and says so at once and for ever; abort
  * tells when lent memory is the caller's again; nothing hangs. */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Threads of the host program at work on one group and on many: one makes
- * steps, a second one is told so (F52), and everybody may look. */
+ * steps, a second one is told so, and everybody may look. */
 #include <stdlib.h>
 #include "job.h"
 #include "process.h"
@@ -8,7 +8,7 @@ enum { MEMBERS = 3, ROWS = 8 };
 
 static const int64_t shares[MEMBERS] = { 5, 0, 3 };
 
-/* ---- F52: busy ------------------------------------------------------------- */
+/* ---- busy ---------------------------------------------------------------- */
 
 struct driver {
     struct scene *scene;

@@ -71,7 +71,7 @@ static void expect_part(const char *text, const char *part)
 
 /* ---- the cases -------------------------------------------------------------- */
 
-/* O01: the scheduler hands out GPUs in every way there is. */
+/* The scheduler hands out GPUs in every way there is. */
 static void the_schedulers_masks(void **state)
 {
     static const struct {
@@ -102,7 +102,7 @@ static void the_schedulers_masks(void **state)
     }
 }
 
-/* O02: GPU 6 is logical 5, and 6 is nobody. */
+/* GPU 6 is logical 5, and 6 is nobody. */
 static void physical_numbers_are_refused(void **state)
 {
     hdp_topology *topology = look("sim:0-7", "0,1,2,3,4,6", NULL);
@@ -125,7 +125,7 @@ static void physical_numbers_are_refused(void **state)
     hdp_topology_destroy(topology);
 }
 
-/* O03: CUDA puts the fast card first unless told to go by slot. */
+/* CUDA puts the fast card first unless told to go by slot. */
 static void two_lists_of_one_machine(void **state)
 {
     static const char pair[] = "sim:0/item=30us/name=small/uuid=" A
@@ -171,7 +171,7 @@ static void equal_devices_keep_their_places(void **state)
     hdp_topology_destroy(topology);
 }
 
-/* F01 to F03: what became of each entry. */
+/* What became of each entry. */
 static void entries_and_errors(void **state)
 {
     static const struct {
@@ -269,7 +269,7 @@ static void places_that_do_not_fit_are_refused(void **state)
 
 /* ---- beside the GPUs --------------------------------------------------------- */
 
-/* F01: with every GPU hidden the host works, and a GPU is "no device". */
+/* With every GPU hidden the host works, and a GPU is "no device". */
 static void the_host_works_behind_any_mask(void **state)
 {
     hdp_topology *topology = look("host:0+" THREE, "-1", NULL);

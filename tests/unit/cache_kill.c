@@ -3,7 +3,7 @@
  * writer has no trouble.
  *
  * The calls are this program's own, which the linker prefers to the C
- * library's. F42, F47 and R16. */
+ * library's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* A cache without memory: the allocator says no at each call of an answer, a
  * keeping and a forgetting, once and for good. Then there is no answer and one
  * warning, nothing is left behind, and the file is as it was or as it was to
- * be. F11, F42.
+ * be.
  *
  * The program brings its own malloc, so that none is missed, which a sanitizer
  * would not bear. */

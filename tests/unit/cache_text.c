@@ -1,7 +1,5 @@
 /* A cache's text: what was written is read, and nothing else is, whatever was
- * cut, flipped, made up or made larger.
- *
- * F45 and R16, as far as they need no file. */
+ * cut, flipped, made up or made larger. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -183,7 +183,7 @@ static void test_quantum(void **state)
     hdp_profile_destroy(profile);
 }
 
-/* ---- O05: nobody starves, nobody is buried -------------------------------- */
+/* ---- nobody starves, nobody is buried ------------------------------------ */
 
 static void test_unlucky_numbers(void **state)
 {
@@ -289,7 +289,7 @@ static void test_sweep(void **state)
     }
 }
 
-/* ---- O06: fewer rows than devices, or none -------------------------------- */
+/* ---- fewer rows than devices, or none ------------------------------------ */
 
 static void test_few(void **state)
 {
@@ -324,7 +324,7 @@ static void test_few(void **state)
     hdp_profile_destroy(profile);
 }
 
-/* ---- O07: near the asked ratio -------------------------------------------- */
+/* ---- near the asked ratio ------------------------------------------------ */
 
 static void test_ratios(void **state)
 {
@@ -380,7 +380,7 @@ static void test_clipped(void **state)
     hdp_profile_destroy(profile);
 }
 
-/* ---- O11: more than 2^31 rows --------------------------------------------- */
+/* ---- more than 2^31 rows ------------------------------------------------- */
 
 static void test_huge(void **state)
 {
@@ -409,7 +409,7 @@ static void test_huge(void **state)
     hdp_profile_destroy(profile);
 }
 
-/* ---- O13: 24 GiB next to 8 GiB -------------------------------------------- */
+/* ---- 24 GiB next to 8 GiB ------------------------------------------------ */
 
 static hdp_profile *two_cards(int64_t first, int64_t second)
 {

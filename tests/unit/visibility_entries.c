@@ -114,7 +114,7 @@ static void invented_uuids(void **state)
 
 /* ---- cases ----------------------------------------------------------------- */
 
-/* O01: the scheduler's machine. */
+/* The scheduler's machine. */
 static void three_gpus(void **state)
 {
     static const char *const uuids[] = {
