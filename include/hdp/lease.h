@@ -223,7 +223,8 @@ HDP_API hdp_status hdp_lease_acquire(hdp_lease **out, hdp_context *context,
  * @return HDP_OK; HDP_ERR_NOT_FOUND when text is NULL and there is no such
  *         variable; HDP_ERR_ARGUMENT for a malformed text, with the position;
  *         HDP_ERR_SYSTEM for a descriptor that is not open, or not of a lock
- *         file; HDP_ERR_BUSY when another process holds the device.
+ *         file; HDP_ERR_STATE for one that is close-on-exec: adopted before,
+ *         or opened here; HDP_ERR_BUSY when another process holds the device.
  * @blocks Never.
  * @thread Any; the same text by one thread, once.
  * @since  0.1
@@ -291,6 +292,8 @@ HDP_API void hdp_lease_destroy(hdp_lease *lease);
  * @param options  Of it directory, mask and order count. NULL for defaults.
  * @return As hdp_lease_acquire(), but for BUSY and TIMEOUT. A lock file that
  *         is not to be trusted is no error here: the entry says so.
+ * @blocks Never for a lease; as hdp_discover() for the devices.
+ * @thread Any.
  * @since  0.1
  */
 HDP_API hdp_status hdp_lease_list_create(hdp_lease_list **out,
