@@ -380,6 +380,39 @@ static void many_writers_at_once(void **state)
     hdp_profile_destroy(profile);
 }
 
+/* What was opened and has no name any more by the time it is judged was whole
+ * when it had one. */
+static void a_file_replaced_while_it_is_read(void **state)
+{
+    char beside[300];
+    size_t length;
+    pid_t writer;
+
+    (void)state;
+    cached_path_of(beside, sizeof beside, "beside");
+    hdp_profile_destroy(cached(CARD, cached_path));
+    const char *text = cached_load(&length, cached_path);
+    writer = fork();
+    expect_number(1, writer >= 0, "fork");
+    while (writer == 0) {
+        int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (write(fd, text, length) != (ssize_t)length || close(fd) != 0 ||
+            rename(beside, cached_path) != 0)
+            _exit(1);
+    }
+    for (int i = 0; i < 1000; ++i) {
+        hdp_profile *profile = cached(CARD, cached_path);
+        int missed = said.warnings || said.hits != 1;
+        hdp_profile_destroy(profile);
+        if (missed)
+            (void)kill(writer, SIGKILL);
+        if (missed)
+            fail_msg("read %d: expected a hit, got %s", i, said.text);
+    }
+    expect_number(0, kill(writer, SIGKILL), "kill");
+    expect_number(writer, waitpid(writer, NULL, 0), "waitpid");
+}
+
 int main(int argc, char **argv)
 {
 #define CHILDREN_TEST(name) cmocka_unit_test_setup(name, begin)
@@ -394,6 +427,7 @@ int main(int argc, char **argv)
         CHILDREN_TEST(a_lock_that_nobody_gives_back),
         CHILDREN_TEST(a_lock_that_is_deleted),
         CHILDREN_TEST(many_writers_at_once),
+        CHILDREN_TEST(a_file_replaced_while_it_is_read),
     };
     const char *role = argc > 2 ? argv[1] : "";
 
