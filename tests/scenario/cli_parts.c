@@ -421,11 +421,14 @@ static char *drawn(void)
         .device = { "sim:0", "sim:1" },
         .members = 2,
         .panels = 2,
-        .panel = { { "equal", "x", 7.9e6, { { 128, 1.78e6 }, { 128, 7.9e6 } } },
+        .panel = { { "equal",
+                     "x",
+                     7.9e6,
+                     { { 128, 1.78e6, 0 }, { 128, 7.9e6, 0 } } },
                    { "finish",
                      "y",
                      2.8e6,
-                     { { 230, 2.8e6 }, { 26, 2.8e6 } } } },
+                     { { 230, 2.8e6, 0 }, { 26, 2.8e6, 0 } } } },
     };
     char *text = NULL;
     size_t size = 0;
