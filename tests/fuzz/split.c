@@ -297,6 +297,12 @@ static int all_lack(const struct model *m)
     return 1;
 }
 
+/* Nobody could count the bytes of such a batch. */
+static int passes_int64(int64_t items, int64_t bytes)
+{
+    return bytes > 0 && items > INT64_MAX / bytes;
+}
+
 static void check_refused(const struct model *m, hdp_status status,
                           const hdp_plan *plan)
 {
@@ -309,7 +315,9 @@ static void check_refused(const struct model *m, hdp_status status,
     if (status == HDP_ERR_UNSUPPORTED)
         FUZZ_CHECK(m->options.quantum == -1 || all_lack(m), "unsupported: %s",
                    hdp_last_error());
-    if (!can_look_at_all(m) || m->options.quantum < 0)
+    if (!can_look_at_all(m) || m->options.quantum < 0 ||
+        passes_int64(m->total, m->options.in_bytes) ||
+        passes_int64(m->total, m->options.out_bytes))
         return;
     for (int32_t i = 0; i < m->count; i++)
         quanta[i] = m->options.quantum ? m->options.quantum : 1;
@@ -389,6 +397,9 @@ static void check_split(const struct model *m)
         return;
     }
     FUZZ_CHECK(hdpi_plan_is_valid(plan), "not a valid plan");
+    FUZZ_CHECK(!passes_int64(m->total, m->options.in_bytes) &&
+                   !passes_int64(m->total, m->options.out_bytes),
+               "a batch of 2^63 bytes or more was divided");
     const char *what = broken(m, plan->items, plan->quanta);
     FUZZ_CHECK(!what, "the shares break %s", what);
     check_times(m, &plan->info);
