@@ -34,6 +34,54 @@ def empty_rows():
                f"+ {empty['over_ns'] / 1e3:.2f} µs, {empty['ratio']:.2f} × |")
 
 
+def plan_rows():
+    """A split for 8, 1,000 and 1,000,000 ranks, and a balancer's step."""
+    kept = json.loads((HERE / "split-8.json").read_text())
+    yield (f"| 8 | {kept['split_bench']['median_ns'] / 1e3:.2f} µs | | "
+           f"{kept['balancer_bench']['steady_ns']['median'] / 1e3:.2f} µs |")
+    for ranks in (1000, 1000000):
+        kept = json.loads((HERE / f"split-{ranks}.json").read_text())
+        plan = kept["cluster_bench"]["plan"]["median"]
+        rates = kept["cluster_bench"]["rates"]["median"]
+        learn = kept.get("balancer_bench")
+        step = f"{learn['steady_ns']['median'] / 1e3:,.0f} µs" if learn else ""
+        yield (f"| {ranks:,} | {plan / 1e3:,.0f} µs | {rates / 1e3:,.0f} µs | "
+               f"{step} |")
+
+
+def adapt_rows(result):
+    for phase in result["steps"]["phases"]:
+        steps = phase["steps_to_goal"]
+        worth = phase["efficiency"]
+        yield (f"| {phase['step']} | {phase['text']} | "
+               f"{'never' if steps is None else steps} | "
+               f"{phase['resplits']} | {phase['lost_steps']:.1f} | "
+               f"{'' if worth is None else format(worth, '.3f')} |")
+
+
+def learned():
+    result = json.loads((HERE / "adapt-host.json").read_text())
+    goal = result["steps"]["goal"]
+    return [
+        "A machine that changes: two host members, one of which is made to "
+        "take twice its time and released again (`hdp_bench run --adapt`). "
+        f"`steps` until the shares are worth {goal} of the new optimum, "
+        "`lost` beyond it in steps, then what the median step is worth:",
+        "",
+        "| at step | what happens | steps | re-splits | lost | worth |",
+        "|---|---|---|---|---|---|",
+        *adapt_rows(result),
+        "",
+        "A plan, by arithmetic alone (`hdp_bench split --bench`); the "
+        "balancer's column is its plan and its observe in a steady step:",
+        "",
+        "| ranks | `hdp_split` | `hdp_split_rates` | balancer |",
+        "|---|---|---|---|",
+        *plan_rows(),
+        "",
+    ]
+
+
 def table():
     result = json.loads((HERE / "demo-host.json").read_text())
     slowed = [device["slowdown"] for device in result["devices"]
@@ -58,6 +106,7 @@ def table():
         "|---|---|---|---|",
         *empty_rows(),
         "",
+        *learned(),
         "Measured on two cores of a virtual machine without a GPU "
         f"({result['devices'][0]['name']}); every sample is in "
         "[`bench/results`](bench/results). "
