@@ -1,7 +1,6 @@
 /* A balancer and the allocator: a steady step and a steady flow of batches ask
  * it for nothing; where it says no, the call says so and the balancer works on.
  * The program brings its own malloc, which a sanitizer would not bear. */
-#include <errno.h>
 #include "balance_sim.h"
 #include "process.h"
 
@@ -17,62 +16,7 @@ int main(void)
 
 #else
 
-/* ---- the allocator -------------------------------------------------------- */
-
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *memory, size_t bytes);
-void __libc_free(void *memory);
-
-static int armed;     /* 1: count, and fail the chosen one */
-static int64_t asked; /* since armed */
-static int64_t fail_at;
-static int64_t live; /* blocks given and not taken back */
-
-static int refuse(void)
-{
-    if (!armed || ++asked != fail_at)
-        return 0;
-    errno = ENOMEM;
-    return 1;
-}
-
-static void *given(void *memory)
-{
-    live += memory != NULL;
-    return memory;
-}
-
-void *malloc(size_t bytes)
-{
-    return refuse() ? NULL : given(__libc_malloc(bytes));
-}
-
-void *calloc(size_t count, size_t bytes)
-{
-    return refuse() ? NULL : given(__libc_calloc(count, bytes));
-}
-
-void *realloc(void *memory, size_t bytes)
-{
-    if (refuse())
-        return NULL;
-    return memory ? __libc_realloc(memory, bytes)
-                  : given(__libc_realloc(NULL, bytes));
-}
-
-void free(void *memory)
-{
-    live -= memory != NULL;
-    __libc_free(memory);
-}
-
-static void arm(int64_t nth)
-{
-    fail_at = nth;
-    asked = 0;
-    armed = 1;
-}
+#include "allocator.h"
 
 /* ---- a steady step ----------------------------------------------------------- */
 
@@ -114,14 +58,14 @@ static void a_steady_step_allocates_nothing(void **state)
     sim_seed(4);
     for (int part = 0; part < 5; part++)
         for (int i = 0; i < 400; i++) {
-            arm(0);
+            arm(0, 0);
             hdp_plan_destroy(plan);
             expect_ok(hdp_balancer_plan(&plan, balancer, 120));
             armed = 0;
             if (part + i > 0)
                 expect_number(0, asked, "allocations of plan %d.%d", part, i);
             hdp_report *report = report_of(plan, slow[part], .03);
-            arm(0);
+            arm(0, 0);
             expect_ok(hdp_balancer_observe(balancer, report));
             armed = 0;
             expect_number(0, asked, "allocations of observe %d.%d", part, i);
@@ -141,7 +85,7 @@ static void a_steady_flow_allocates_nothing(void **state)
     for (int i = 0; i < 5000; i++) {
         int32_t rank;
         if (i == FLYING)
-            arm(0);
+            arm(0, 0);
         if (i >= FLYING)
             expect_ok(hdp_balancer_done(balancer, tickets[i % FLYING], 100000));
         expect_ok(hdp_balancer_place(&rank, &tickets[i % FLYING], balancer,
@@ -183,7 +127,7 @@ static void live_once(int64_t nth)
     sim_line(&sim, 0, 1e6);
     profile = sim_profile(&sim);
     refusals = 0;
-    arm(nth);
+    arm(nth, 0);
     while (again(hdp_balancer_create(&balancer, profile, NULL)))
         ;
     for (int i = 0; i < LIFE_STEPS; i++) {

@@ -1,10 +1,8 @@
 /* The wall clock jumps an hour either way in the middle of a step. No
  * deadline comes early or late, since none is kept on it. */
 #include <time.h>
-#include "child.h"
+#include "faketime.h"
 #include "scene.h"
-
-enum { SKIPPED = 77 };
 
 static int32_t stay(const hdp_shard *shard, void *user)
 {
@@ -19,22 +17,12 @@ struct jump {
     struct gate *gate;
 };
 
-static int write_offset(const char *path, const char *offset)
-{
-    FILE *file = fopen(path, "w");
-
-    if (!file)
-        return -1;
-    (void)fprintf(file, "%s\n", offset);
-    return fclose(file);
-}
-
 static void *jump_later(void *arg)
 {
     struct jump *jump = arg;
 
     sleep_ns(jump->after_ns);
-    (void)write_offset(jump->file, jump->offset);
+    (void)faketime_set(jump->file, jump->offset);
     if (jump->open_ns) {
         sleep_ns(jump->open_ns);
         gate_open(jump->gate);
@@ -105,61 +93,7 @@ static int role_clock(const char *file)
     return 0;
 }
 
-static const char *find_faketime(void)
-{
-    static const char *const paths[] = {
-        "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-        "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
-        "/usr/lib64/faketime/libfaketime.so.1",
-        "/usr/lib/faketime/libfaketime.so.1",
-        "/usr/local/lib/faketime/libfaketime.so.1",
-    };
-    size_t i;
-
-    for (i = 0; i < sizeof paths / sizeof *paths; ++i)
-        if (access(paths[i], R_OK) == 0)
-            return paths[i];
-    return NULL;
-}
-
-static void the_wall_clock_jumps(void **state)
-{
-    const char *library = find_faketime();
-    char file[] = "/tmp/hdp-clock-XXXXXX", preload[128], stamp[64];
-    struct child child = { .role = "clock",
-                           .argument = file,
-                           .limit_ns = 30 * SECOND_NS };
-    int descriptor;
-
-    (void)state;
-    descriptor = mkstemp(file);
-    assert_true(descriptor >= 0);
-    (void)close(descriptor);
-    expect_number(0, write_offset(file, "+0"), "writing %s", file);
-    (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
-    (void)snprintf(stamp, sizeof stamp, "FAKETIME_TIMESTAMP_FILE=%s", file);
-    child.set[0] = preload;
-    child.set[1] = stamp;
-    child.set[2] = "FAKETIME_NO_CACHE=1";
-    child.set[3] = "DONT_FAKE_MONOTONIC=1";
-    child.set[4] = "FAKETIME_DONT_FAKE_MONOTONIC=1";
-    expect_child(0, &child);
-    (void)unlink(file);
-}
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_wall_clock_jumps),
-    };
-
-    if (argc > 2 && strcmp(argv[1], "clock") == 0)
-        return role_clock(argv[2]);
-    if (SANITIZED || !find_faketime()) {
-        (void)printf("skipped: %s\n",
-                     SANITIZED ? "a sanitizer must be loaded before libfaketime"
-                               : "libfaketime is not installed");
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
+    return faketime_main("clock", argc, argv, role_clock);
 }
