@@ -5,7 +5,6 @@
  *
  * The program brings its own malloc, so that none is missed, which a sanitizer
  * would not bear. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,72 +29,7 @@ int main(void)
 
 #else
 
-/* ---- the allocator --------------------------------------------------------- */
-
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *memory, size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
-void __libc_free(void *memory);
-
-static int armed, lasting;
-static long asked, chosen, live;
-
-static int refuse(void)
-{
-    if (!armed)
-        return 0;
-    ++asked;
-    if (asked != chosen && !(lasting && asked > chosen))
-        return 0;
-    errno = ENOMEM;
-    return 1;
-}
-
-static void *given(void *memory)
-{
-    live += armed && memory;
-    return memory;
-}
-
-void *malloc(size_t bytes)
-{
-    return refuse() ? NULL : given(__libc_malloc(bytes));
-}
-
-void *calloc(size_t count, size_t bytes)
-{
-    return refuse() ? NULL : given(__libc_calloc(count, bytes));
-}
-
-void *realloc(void *memory, size_t bytes)
-{
-    if (refuse())
-        return NULL;
-    return memory ? __libc_realloc(memory, bytes)
-                  : given(__libc_realloc(NULL, bytes));
-}
-
-void *aligned_alloc(size_t alignment, size_t bytes)
-{
-    return refuse() ? NULL : given(__libc_memalign(alignment, bytes));
-}
-
-int posix_memalign(void **out, size_t alignment, size_t bytes)
-{
-    void *memory = aligned_alloc(alignment, bytes);
-
-    if (!memory)
-        return ENOMEM;
-    *out = memory;
-    return 0;
-}
-
-void free(void *memory)
-{
-    live -= armed && memory;
-    __libc_free(memory);
-}
+#include "scenario/allocator.h"
 
 /* ---- a question ------------------------------------------------------------ */
 
@@ -186,12 +120,13 @@ static int answers(void)
     return there;
 }
 
-static void fail_each(int what, int there)
+static void fail_each(int what, int there, int lasting)
 {
-    long at = 1;
+    int64_t at = 1;
 
     for (;; ++at) {
         int before, descriptors = count_descriptors();
+        int64_t blocks;
         assert_true(at < 10000);
         (void)unlink(path);
         if (there)
@@ -200,21 +135,22 @@ static void fail_each(int what, int there)
         assert_int_equal(before, there);
         assert_int_not_equal(hdp_context_create(NULL, NULL), HDP_OK);
         warnings = hit = 0;
-        asked = live = 0;
-        chosen = at;
-        armed = 1;
+        blocks = live;
+        arm(at, lasting);
         act(what);
         armed = 0;
-        if (live != 0 || count_descriptors() != descriptors)
-            fail_msg("allocation %ld: expected nothing left, got %ld blocks, "
+        blocks = live - blocks;
+        if (blocks != 0 || count_descriptors() != descriptors)
+            fail_msg("allocation %lld: expected nothing left, got %lld blocks, "
                      "%d descriptors",
-                     at, live, count_descriptors() - descriptors);
+                     (long long)at, (long long)blocks,
+                     count_descriptors() - descriptors);
         assert_string_equal(hdp_last_error(), "out is NULL");
         if (asked < at) /* none was refused */
             break;
         if (warnings != 1 || hit)
-            fail_msg("allocation %ld: expected one warning, got %d%s", at,
-                     warnings, hit ? " and an answer" : "");
+            fail_msg("allocation %lld: expected one warning, got %d%s",
+                     (long long)at, warnings, hit ? " and an answer" : "");
         (void)answers();
     }
     assert_true(at > 5);
@@ -228,11 +164,11 @@ static void fail_each(int what, int there)
 static void each_allocation(void **state)
 {
     (void)state;
-    for (lasting = 0; lasting < 2; ++lasting) {
-        fail_each(ANSWER, 1);
-        fail_each(KEEP, 0);
-        fail_each(KEEP, 1);
-        fail_each(FORGET, 1);
+    for (int lasting = 0; lasting < 2; ++lasting) {
+        fail_each(ANSWER, 1, lasting);
+        fail_each(KEEP, 0, lasting);
+        fail_each(KEEP, 1, lasting);
+        fail_each(FORGET, 1, lasting);
     }
 }
 
