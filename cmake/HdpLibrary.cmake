@@ -61,35 +61,52 @@ if(HDP_WITH_NCCL)
         "${HDP_NCCL_INCLUDE_DIR};${CUDAToolkit_INCLUDE_DIRS}")
 endif()
 
-function(hdp_library target kind)
+# hdp_library(TARGET KIND IMAGE RUNTIME): the objects with an image of kernels
+# and a CUDA runtime; tests link them a second time with stand-ins for both.
+function(hdp_library target kind image runtime)
     add_library(${target} ${kind}
         $<TARGET_OBJECTS:hdp_objects> $<TARGET_OBJECTS:hdp_kernels>)
-    add_library(hdp::${target} ALIAS ${target})
+    if(TARGET ${image})
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:${image}>)
+    endif()
     target_include_directories(${target} INTERFACE
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${target}
-        PRIVATE Jansson::hidden Threads::Threads ${CMAKE_DL_LIBS} m)
+        PRIVATE ${runtime} Jansson::hidden Threads::Threads ${CMAKE_DL_LIBS} m)
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+    if(kind STREQUAL "SHARED")
+        # nodelete: a parked thread must not wake in unmapped code after a
+        # dlclose.
+        target_link_options(${target} PRIVATE
+            LINKER:--version-script=${hdp_src}/hdp.map
+            LINKER:--exclude-libs,ALL LINKER:-z,nodelete
+            LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+        if(HDP_SANITIZE)
+            target_link_options(${target} PRIVATE ${hdp_sanitize_flags})
+        else()
+            target_link_options(${target} PRIVATE LINKER:-z,defs)
+        endif()
+    endif()
 endfunction()
 
-hdp_library(hdp SHARED)
-hdp_library(hdp_static STATIC)
+# Static, so that one binary runs with and without CUDA installed; it opens the
+# driver itself.
+set(hdp_cuda_runtime "")
+if(HDP_WITH_CUDA)
+    set(hdp_cuda_runtime CUDA::cudart_static)
+endif()
+hdp_library(hdp SHARED hdp_image "${hdp_cuda_runtime}")
+hdp_library(hdp_static STATIC hdp_image "${hdp_cuda_runtime}")
+add_library(hdp::hdp ALIAS hdp)
+add_library(hdp::hdp_static ALIAS hdp_static)
 set_target_properties(hdp_static PROPERTIES OUTPUT_NAME hdp)
 # Until 1.0 each minor version may break the ABI, so the soname carries it.
 set_target_properties(hdp PROPERTIES
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
     LINK_DEPENDS ${hdp_src}/hdp.map)
-# nodelete: a parked thread must not wake in unmapped code after a dlclose.
-target_link_options(hdp PRIVATE
-    LINKER:--version-script=${hdp_src}/hdp.map
-    LINKER:--exclude-libs,ALL LINKER:-z,nodelete
-    LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
 if(HDP_SANITIZE)
-    target_link_options(hdp PRIVATE ${hdp_sanitize_flags})
     target_link_options(hdp_static INTERFACE
         $<BUILD_INTERFACE:${hdp_sanitize_flags}>)
-else()
-    target_link_options(hdp PRIVATE LINKER:-z,defs)
 endif()

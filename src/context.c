@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+#include "base/fate.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "internal.h"
@@ -45,7 +46,7 @@ hdp_status hdpi_process_check(void)
         return hdpi_fail(HDP_ERR_FORKED,
                          "used in a forked child; a fresh program (exec) "
                          "works");
-    return HDP_OK;
+    return hdpi_fate_check();
 }
 
 hdp_status hdpi_context_check(const hdp_context *context)
@@ -112,12 +113,29 @@ static hdp_status copy_text(char **out, const char *text, const char *what)
 
 static void context_free(hdp_context *context)
 {
+    const struct hdpi_device_ops *const *adapter = hdpi_device_adapters();
+
+    for (; context->kept && *adapter; ++adapter)
+        (*adapter)->forget(&context->site);
+    (void)pthread_mutex_destroy(&context->lock);
     free(context->cublas_path);
     free(context->nccl_path);
     free(context->nvml_path);
     for (int32_t i = 0; i < HDPI_VARIABLE_COUNT; ++i)
         free(context->variables[i]);
     free(context);
+}
+
+/* Whatever is NULL when this is called stays so. */
+static void make_site(hdp_context *context)
+{
+    context->site.log = &context->log;
+    context->site.cublas_path = context->cublas_path;
+    context->site.nvml_path = context->nvml_path;
+    context->site.mask = context->variables[HDPI_CUDA_MASK];
+    context->site.order = context->variables[HDPI_CUDA_ORDER];
+    context->site.lock = &context->lock;
+    context->site.kept = &context->kept;
 }
 
 hdp_status hdp_context_create(hdp_context **out,
@@ -146,6 +164,7 @@ hdp_status hdp_context_create(hdp_context **out,
         status = HDP_ERR_MEMORY;
         goto out;
     }
+    (void)pthread_mutex_init(&context->lock, NULL);
     context->log.fn = own.log;
     context->log.user = own.log_user;
     context->log.level = own.log_level;
@@ -158,6 +177,7 @@ hdp_status hdp_context_create(hdp_context **out,
     for (int32_t i = 0; i < HDPI_VARIABLE_COUNT; ++i)
         HDPI_TRY(copy_text(&context->variables[i], hdpi_variable(i),
                            hdpi_variables[i]));
+    make_site(context);
     tell_unknown(&context->log);
     hdpi_object_init(&context->object, HDPI_CONTEXT);
     *out = context;

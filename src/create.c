@@ -15,7 +15,7 @@ static hdp_status find_devices(hdp_topology **out, hdp_context *context,
     hdp_status status;
 
     HDPI_TRY(hdpi_topology_new(&topology));
-    HDPI_TRY(hdpi_discover_asked(topology, asks, count, &context->log));
+    HDPI_TRY(hdpi_discover_asked(topology, asks, count, &context->site));
     if (topology->info.device_count == 0) {
         status = hdpi_fail(HDP_ERR_NOT_FOUND, "no device");
         goto out;
@@ -109,7 +109,7 @@ static hdp_status create_automatic(hdp_group **out, hdp_context *context,
 
     HDPI_TRY(hdpi_topology_new(&topology));
     HDPI_TRY(hdpi_device_adapter(HDP_CUDA)->enumerate(topology, NULL, 0,
-                                                      &context->log));
+                                                      &context->site));
     if (topology->info.device_count > 0) {
         hdpi_spec_name_devices(topology);
         HDPI_TRY(hdpi_group_make(out, context, topology, options));

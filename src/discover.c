@@ -13,11 +13,11 @@
 #include "json/json.h"
 
 static hdp_status look_around(hdp_topology *topology,
-                              const struct hdpi_log *log)
+                              const struct hdpi_site *site)
 {
     const struct hdpi_device_ops *const *adapter = hdpi_device_adapters();
     for (; *adapter; adapter++)
-        HDPI_RETURN_IF((*adapter)->enumerate(topology, NULL, 0, log));
+        HDPI_RETURN_IF((*adapter)->enumerate(topology, NULL, 0, site));
     return HDP_OK;
 }
 
@@ -25,23 +25,23 @@ static hdp_status look_around(hdp_topology *topology,
  * out among themselves. */
 hdp_status hdpi_discover_asked(hdp_topology *topology,
                                const struct hdpi_ask *asks, int32_t count,
-                               const struct hdpi_log *log)
+                               const struct hdpi_site *site)
 {
     for (int32_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && asks[end].kind == asks[i].kind; ++end)
             continue;
         HDPI_RETURN_IF(hdpi_device_adapter(asks[i].kind)
-                           ->enumerate(topology, &asks[i], end - i, log));
+                           ->enumerate(topology, &asks[i], end - i, site));
     }
     return HDP_OK;
 }
 
 static hdp_status look_at(hdp_topology *topology, const struct hdpi_spec *spec,
-                          const struct hdpi_log *log)
+                          const struct hdpi_site *site)
 {
     if (spec->machine[0])
         return hdpi_machine_list(topology, spec->machine);
-    return hdpi_discover_asked(topology, spec->asks, spec->count, log);
+    return hdpi_discover_asked(topology, spec->asks, spec->count, site);
 }
 
 /* Hosts first, then by logical id; parts of one GPU as they were asked for. */
@@ -254,9 +254,9 @@ static hdp_status discover(hdp_topology **out, const hdp_context *context,
         HDPI_TRY(hdpi_spec_parse(&spec, options->machine));
     described = described && !spec.automatic;
     if (described)
-        HDPI_TRY(look_at(topology, &spec, log));
+        HDPI_TRY(look_at(topology, &spec, &context->site));
     else
-        HDPI_TRY(look_around(topology, log));
+        HDPI_TRY(look_around(topology, &context->site));
     put_in_order(topology);
     hdpi_spec_name_devices(topology);
     HDPI_TRY(apply_mask(topology, context, options, described));

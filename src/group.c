@@ -64,7 +64,8 @@ static uint64_t fingerprint_of(const hdp_group *group)
     return hash ? hash : 1; /* 0 means: not of a group */
 }
 
-static hdp_status open_members(hdp_group *group, const hdp_topology *topology)
+static hdp_status open_members(hdp_group *group, const hdp_topology *topology,
+                               const hdp_group_options *own)
 {
     int32_t m;
 
@@ -76,7 +77,8 @@ static hdp_status open_members(hdp_group *group, const hdp_topology *topology)
         member->next = 1;
         (void)pthread_mutex_init(&member->door, NULL);
         HDPI_RETURN_IF(hdpi_device_open(&member->device, &topology->devices[m],
-                                        m, m, &group->context->log));
+                                        m, m, &group->context->site,
+                                        own->streams ? own->streams[m] : NULL));
         member->device->serial = group->caller_mode;
         group->all_virtual &= member->device->virtual_time;
         hdpi_device_key(member->key, HDPI_KEY_MAX, &member->device->row.info);
@@ -289,7 +291,7 @@ hdp_status hdpi_group_make(hdp_group **out, hdp_context *context,
     memset(group->members, 0,
            (size_t)group->member_count * sizeof *group->members);
     take_options(group, &own);
-    HDPI_TRY(open_members(group, topology));
+    HDPI_TRY(open_members(group, topology, &own));
     HDPI_TRY(make_slots(group));
     HDPI_TRY(start_threads(group));
     if (own.comm == HDP_COMM_NOW)

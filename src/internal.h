@@ -48,11 +48,15 @@ struct hdp_context {
     int64_t timeout_ns;
     char *cublas_path, *nccl_path, *nvml_path;
     char *variables[HDPI_VARIABLE_COUNT]; /* at creation; NULL: not set */
+    pthread_mutex_t lock;                 /* of what adapters keep here */
+    struct hdpi_kept *kept;
+    struct hdpi_site site; /* the above, as adapters see it */
 };
 
 /** Refuses a handle that is not a context, and any use in a forked child. */
 hdp_status hdpi_context_check(const hdp_context *context);
-/** HDP_ERR_FORKED in a child of a process that had made a group. */
+/** HDP_ERR_FORKED in a child of a process that had made a group; what poisoned
+ *  the process once it has lost CUDA. */
 hdp_status hdpi_process_check(void);
 /** The same question without an error being set. */
 int hdpi_process_forked(void);
@@ -373,7 +377,7 @@ hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
 /** Appends what the asks name, in their order; errors of the adapters. */
 hdp_status hdpi_discover_asked(hdp_topology *topology,
                                const struct hdpi_ask *asks, int32_t count,
-                               const struct hdpi_log *log);
+                               const struct hdpi_site *site);
 
 /* ---- machine.c: described machines ---------------------------------------- */
 

@@ -81,12 +81,12 @@ hdp_status hdpi_absent_wait(struct hdpi_device *device, int64_t deadline_ns)
 
 static hdp_status cuda_enumerate(hdp_topology *topology,
                                  const struct hdpi_ask *asks, int32_t count,
-                                 const struct hdpi_log *log)
+                                 const struct hdpi_site *site)
 {
     static const char reason[] = "built without CUDA";
     const struct hdpi_ask *ask = hdpi_ask_first(asks, count, HDP_CUDA);
 
-    (void)log;
+    (void)site;
     if (ask)
         return hdpi_ask_refuse(ask, "cuda", reason);
     return asks ? HDP_OK : hdpi_topology_note(topology, "cuda", reason);
@@ -118,4 +118,10 @@ const struct hdpi_device_ops hdpi_absent_cuda_ops = {
     .memory = hdpi_default_memory,
     .cause = hdpi_default_cause,
     .idle = hdpi_default_idle,
+    .link = hdpi_default_link,
+    .software = hdpi_default_software,
+    .forget = hdpi_default_forget,
+    .host_alloc = hdpi_default_alloc,
+    .host_free = hdpi_default_free,
+    .order = hdpi_default_order,
 };

@@ -32,6 +32,15 @@ void hdpi_default_memory(struct hdpi_device *device, int64_t *out_held,
                          int64_t *out_free);
 int32_t hdpi_default_cause(struct hdpi_device *device);
 void hdpi_default_idle(struct hdpi_device *device, double ns);
+hdp_status hdpi_default_link(struct hdpi_topology_link *out,
+                             const struct hdpi_device_row *from,
+                             const struct hdpi_device_row *to,
+                             const struct hdpi_site *site);
+hdp_status hdpi_default_software(struct hdpi_device *device, char *out,
+                                 size_t capacity);
+void hdpi_default_forget(const struct hdpi_site *site);
+hdp_status hdpi_default_order(struct hdpi_device *device, void *stream,
+                              int first);
 
 /* The required hooks of an adapter that cannot make a member: open refuses,
  * so the others are never reached and answer HDP_ERR_UNSUPPORTED. */

@@ -139,13 +139,13 @@ static void write_reason(char *out, size_t capacity,
 
 static hdp_status cuda_enumerate(hdp_topology *topology,
                                  const struct hdpi_ask *asks, int32_t count,
-                                 const struct hdpi_log *log)
+                                 const struct hdpi_site *site)
 {
     const struct hdpi_ask *ask = hdpi_ask_first(asks, count, HDP_CUDA);
     struct driver driver;
     char reason[256];
 
-    (void)log;
+    (void)site;
     if (asks && !ask)
         return HDP_OK;
     look(&driver);
@@ -202,4 +202,10 @@ const struct hdpi_device_ops hdpi_cuda_ops = {
     .memory = hdpi_default_memory,
     .cause = hdpi_default_cause,
     .idle = hdpi_default_idle,
+    .link = hdpi_default_link,
+    .software = hdpi_default_software,
+    .forget = hdpi_default_forget,
+    .host_alloc = hdpi_default_alloc,
+    .host_free = hdpi_default_free,
+    .order = hdpi_default_order,
 };

@@ -142,3 +142,38 @@ void hdpi_default_idle(struct hdpi_device *device, double ns)
     (void)device;
     (void)ns;
 }
+
+hdp_status hdpi_default_link(struct hdpi_topology_link *out,
+                             const struct hdpi_device_row *from,
+                             const struct hdpi_device_row *to,
+                             const struct hdpi_site *site)
+{
+    (void)from;
+    (void)to;
+    (void)site;
+    memset(out, 0, sizeof *out);
+    return HDP_OK;
+}
+
+hdp_status hdpi_default_software(struct hdpi_device *device, char *out,
+                                 size_t capacity)
+{
+    (void)device;
+    if (capacity > 0)
+        out[0] = '\0';
+    return HDP_OK;
+}
+
+void hdpi_default_forget(const struct hdpi_site *site)
+{
+    (void)site;
+}
+
+hdp_status hdpi_default_order(struct hdpi_device *device, void *stream,
+                              int first)
+{
+    (void)stream;
+    (void)first;
+    return hdpi_fail_member(HDP_ERR_ARGUMENT, device->member, device->rank,
+                            "%s has no streams", device->row.info.spec);
+}

@@ -42,7 +42,8 @@ const struct hdpi_device_ops *hdpi_device_adapter(int32_t kind)
 
 hdp_status hdpi_device_open(struct hdpi_device **out,
                             const struct hdpi_device_row *row, int32_t member,
-                            int32_t rank, const struct hdpi_log *log)
+                            int32_t rank, const struct hdpi_site *site,
+                            void *lent_queue)
 {
     const struct hdpi_device_ops *ops = hdpi_device_adapter(row->info.kind);
     struct hdpi_device *device;
@@ -60,7 +61,9 @@ hdp_status hdpi_device_open(struct hdpi_device **out,
     device->row = *row;
     device->member = member;
     device->rank = rank;
-    device->log = log;
+    device->site = site;
+    device->log = site ? site->log : NULL;
+    device->lent_queue = lent_queue;
     status = ops->open(device);
     if (status != HDP_OK) {
         hdpi_device_close(device);

@@ -9,23 +9,39 @@
  * synchronously, queue order is program order. */
 #ifndef HDPI_DEVICE_H
 #define HDPI_DEVICE_H
+#include <pthread.h>
 #include "base/log.h"
 #include "core/topology.h"
 
 struct hdpi_device_ops;
+struct hdpi_kept;
 struct hdpk_combine; /* kernels/kernels.h */
+
+/* What a context lends its adapters: where libraries are, and a place for what
+ * an adapter keeps from one member to the next. Outlives every member. */
+struct hdpi_site {
+    const struct hdpi_log *log;          /* may be NULL */
+    const char *cublas_path, *nvml_path; /* NULL: the usual search */
+    const char *mask, *order; /* CUDA's two variables when the context was
+                                 made; NULL: not set */
+    pthread_mutex_t *lock;    /* of kept */
+    struct hdpi_kept **kept;  /* the adapter's; released by its hook forget */
+};
 
 /* The base of every adapter's state; the adapter's struct begins with it. */
 struct hdpi_device {
     const struct hdpi_device_ops *ops;
+    const struct hdpi_site *site;
     struct hdpi_device_row row; /* identity and what was asked */
     int32_t member, rank;       /* for messages */
+    void *lent_queue;     /* set before open: the caller's own; NULL: none */
+    int64_t deadline_ns;  /* set before a step: until when `elapsed` waits */
     int32_t host_memory;  /* set by open: 1: host pointers are its memory, so
                               rows need no copy */
     int32_t virtual_time; /* set by open: 1: elapsed comes from a model */
     int32_t serial;       /* 1: thread-less use; host teams are not started */
     int64_t held_bytes;   /* given out by alloc and not yet freed */
-    const struct hdpi_log *log; /* may be NULL */
+    const struct hdpi_log *log; /* the site's; may be NULL */
 };
 
 enum { HDPI_COPY_IN = 1, HDPI_COPY_OUT = 2, HDPI_COPY_INSIDE = 3 };
@@ -78,7 +94,24 @@ struct hdpi_device_ops {
      * or HDP_ERR_ARGUMENT, and nothing is appended. Required.
      */
     hdp_status (*enumerate)(hdp_topology *topology, const struct hdpi_ask *asks,
-                            int32_t count, const struct hdpi_log *log);
+                            int32_t count, const struct hdpi_site *site);
+
+    /** The way between two different devices of this kind, as the driver tells
+     *  it; makes no context. Optional: nothing known, HDP_OK. */
+    hdp_status (*link)(struct hdpi_topology_link *out,
+                       const struct hdpi_device_row *from,
+                       const struct hdpi_device_row *to,
+                       const struct hdpi_site *site);
+
+    /** Versions of what a member's speed hangs on besides the device, as one
+     *  line ("driver 13.0, runtime 13.0, cuBLAS 13.1.0"), for keys of caches.
+     *  Optional: "". */
+    hdp_status (*software)(struct hdpi_device *device, char *out,
+                           size_t capacity);
+
+    /** Releases what the adapter kept in the context; no member is open.
+     *  Optional: nothing. */
+    void (*forget)(const struct hdpi_site *site);
 
     /**
      * Takes what one member needs: threads, queue, library handles are made
@@ -98,6 +131,20 @@ struct hdpi_device_ops {
     hdp_status (*alloc)(struct hdpi_device *device, void **out, size_t bytes);
     /** NULL is allowed; never fails. Optional: free(). */
     void (*free)(struct hdpi_device *device, void *memory);
+
+    /** Host memory that the member's copies move fastest: pinned. What cannot
+     *  be pinned is pageable, with one warning. Optional: as alloc's default.
+     *  Freed by host_free alone. */
+    hdp_status (*host_alloc)(struct hdpi_device *device, void **out,
+                             size_t bytes);
+    void (*host_free)(struct hdpi_device *device, void *memory);
+
+    /** Orders the queue against a stream of the caller's: first 1: what the
+     *  stream has so far comes before what the queue gets from now on; 0: the
+     *  reverse. HDP_ERR_ARGUMENT for a stream of another device or partition,
+     *  HDP_ERR_STATE for one that is capturing. Optional: HDP_ERR_ARGUMENT,
+     *  "has no streams". */
+    hdp_status (*order)(struct hdpi_device *device, void *stream, int first);
 
     /** Rows in queue order; returns before completion where the adapter can.
      *  Source and target stay valid until the queue passes. Optional:
@@ -129,8 +176,9 @@ struct hdpi_device_ops {
                        int32_t purpose);
     /** Releases what mark made; zeroed marks allowed. Optional: nothing. */
     void (*unmark)(struct hdpi_device *device, struct hdpi_mark *mark);
-    /** Nanoseconds from one reached mark to another, on the adapter's own
-     *  clock (sim: the virtual one, exact to 1 ps). Required. */
+    /** Nanoseconds from one mark to another, on the adapter's own clock (sim:
+     *  the virtual one, exact to 1 ps). Blocks until both are reached, at most
+     *  to device->deadline_ns: HDP_ERR_TIMEOUT. Required. */
     hdp_status (*elapsed)(struct hdpi_device *device, double *out_ns,
                           const struct hdpi_mark *from,
                           const struct hdpi_mark *to);
@@ -189,7 +237,8 @@ const struct hdpi_device_ops *hdpi_device_adapter(int32_t kind);
  *  base and calls open; closes and frees on error. *out NULL then. */
 hdp_status hdpi_device_open(struct hdpi_device **out,
                             const struct hdpi_device_row *row, int32_t member,
-                            int32_t rank, const struct hdpi_log *log);
+                            int32_t rank, const struct hdpi_site *site,
+                            void *lent_queue);
 /** NULL allowed. */
 void hdpi_device_close(struct hdpi_device *device);
 

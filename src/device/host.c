@@ -95,7 +95,7 @@ static hdp_status check_asks(const struct hdpi_ask *asks, int32_t count)
 
 static hdp_status host_enumerate(hdp_topology *topology,
                                  const struct hdpi_ask *asks, int32_t count,
-                                 const struct hdpi_log *log)
+                                 const struct hdpi_site *site)
 {
     const struct hdpi_ask whole = { .kind = HDP_HOST, .margin_bytes = -1 };
     int32_t before = topology->info.device_count;
@@ -123,7 +123,7 @@ static hdp_status host_enumerate(hdp_topology *topology,
         fill_row(row, &asks[i], &machine,
                  asks[i].threads ? asks[i].threads : share);
     }
-    say_crowded(topology, log, machine.cores);
+    say_crowded(topology, site ? site->log : NULL, machine.cores);
     return HDP_OK;
 }
 
@@ -250,4 +250,10 @@ const struct hdpi_device_ops hdpi_host_ops = {
     .memory = host_memory,
     .cause = hdpi_default_cause,
     .idle = hdpi_default_idle,
+    .link = hdpi_default_link,
+    .software = hdpi_default_software,
+    .forget = hdpi_default_forget,
+    .host_alloc = hdpi_default_alloc,
+    .host_free = hdpi_default_free,
+    .order = hdpi_default_order,
 };

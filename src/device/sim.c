@@ -101,12 +101,12 @@ static hdp_status add(hdp_topology *topology, const struct hdpi_ask *ask)
 
 static hdp_status sim_enumerate(hdp_topology *topology,
                                 const struct hdpi_ask *asks, int32_t count,
-                                const struct hdpi_log *log)
+                                const struct hdpi_site *site)
 {
     int32_t before = topology->info.device_count;
     hdp_status status = HDP_OK;
 
-    (void)log;
+    (void)site;
     for (int32_t i = 0; asks && i < count; ++i)
         if (asks[i].kind == HDP_SIM)
             HDPI_TRY(add(topology, &asks[i]));
@@ -462,4 +462,10 @@ const struct hdpi_device_ops hdpi_sim_ops = {
     .memory = sim_memory,
     .cause = sim_cause,
     .idle = sim_idle,
+    .link = hdpi_default_link,
+    .software = hdpi_default_software,
+    .forget = hdpi_default_forget,
+    .host_alloc = hdpi_default_alloc,
+    .host_free = hdpi_default_free,
+    .order = hdpi_default_order,
 };

@@ -62,7 +62,7 @@ static void no_member_can_be_made(void **state)
 
     (void)state;
     expect_status(HDP_ERR_NOT_FOUND,
-                  hdpi_device_open(&device, &row, MEMBER, RANK, NULL));
+                  hdpi_device_open(&device, &row, MEMBER, RANK, NULL, NULL));
     assert_null(device);
     expect_error("no device: cuda:0");
 }

@@ -122,7 +122,7 @@ static void unknown_kind_is_refused(void **state)
 
     (void)state;
     expect_status(HDP_ERR_ARGUMENT,
-                  hdpi_device_open(&device, &row, 0, 0, NULL));
+                  hdpi_device_open(&device, &row, 0, 0, NULL, NULL));
     assert_null(device);
 }
 

@@ -46,7 +46,7 @@ static inline struct fixture member_of(const struct hdpi_ask *ask)
     expect_ok(made.ops->enumerate(made.topology, ask, 1, NULL));
     assert_int_equal(made.topology->info.device_count, 1);
     expect_ok(hdpi_device_open(&made.device, &made.topology->devices[0], MEMBER,
-                               RANK, NULL));
+                               RANK, NULL, NULL));
     assert_non_null(made.device);
     return made;
 }

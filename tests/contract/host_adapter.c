@@ -14,10 +14,11 @@
 static hdp_topology *found(const struct hdpi_ask *asks, int32_t count,
                            const struct hdpi_log *log)
 {
+    const struct hdpi_site site = { .log = log };
     hdp_topology *topology;
 
     expect_ok(hdpi_topology_new(&topology));
-    expect_ok(hdpi_host_ops.enumerate(topology, asks, count, log));
+    expect_ok(hdpi_host_ops.enumerate(topology, asks, count, &site));
     return topology;
 }
 

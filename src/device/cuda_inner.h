@@ -1,0 +1,195 @@
+/* What the files of the CUDA adapter share: a member's state, the driver's and
+ * cuBLAS's functions as they were found, and how calls are made so that the
+ * caller's current device and pending error stay as they were. */
+#ifndef HDPI_CUDA_INNER_H
+#define HDPI_CUDA_INNER_H
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include "device/adapter.h"
+
+/* ---- the driver's functions (cuda_load.c) --------------------------------- */
+
+/* Reached through the runtime, so that both speak of one driver. Those newer
+ * than CUDA 12.0 may be NULL, one by one. */
+struct cuda_driver {
+    CUresult (*error_name)(CUresult code, const char **out);
+    CUresult (*error_string)(CUresult code, const char **out);
+    CUresult (*device_get)(CUdevice *out, int ordinal);
+    CUresult (*device_uuid)(CUuuid *out, CUdevice device);
+    CUresult (*context_get)(CUcontext *out);
+    CUresult (*context_set)(CUcontext context);
+    CUresult (*library_load)(CUlibrary *out, const void *code,
+                             CUjit_option *options, void **values,
+                             unsigned option_count, CUlibraryOption *library,
+                             void **library_values, unsigned library_count);
+    CUresult (*library_unload)(CUlibrary library);
+    CUresult (*library_kernel)(CUkernel *out, CUlibrary library,
+                               const char *name);
+    CUresult (*launch)(CUfunction kernel, unsigned grid_x, unsigned grid_y,
+                       unsigned grid_z, unsigned block_x, unsigned block_y,
+                       unsigned block_z, unsigned shared_bytes, CUstream stream,
+                       void **parameters, void **extra);
+    CUresult (*stream_context)(CUstream stream, CUcontext *out);
+    /* partitions, all or none: CUDA 12.4 */
+    CUresult (*stream_green)(CUstream stream, CUgreenCtx *out);
+    CUresult (*device_resource)(CUdevice device, CUdevResource *out,
+                                CUdevResourceType type);
+    CUresult (*split_sms)(CUdevResource *out, unsigned *count,
+                          const CUdevResource *input, CUdevResource *rest,
+                          unsigned flags, unsigned least);
+    CUresult (*make_descriptor)(CUdevResourceDesc *out,
+                                CUdevResource *resources, unsigned count);
+    CUresult (*green_create)(CUgreenCtx *out, CUdevResourceDesc descriptor,
+                             CUdevice device, unsigned flags);
+    CUresult (*green_destroy)(CUgreenCtx green);
+    CUresult (*green_context)(CUcontext *out, CUgreenCtx green);
+    CUresult (*green_stream)(CUstream *out, CUgreenCtx green, unsigned flags,
+                             int priority);
+};
+
+/** Fills the table. HDP_ERR_UNSUPPORTED naming the function that lacks. Needs
+ *  no context. */
+hdp_status cuda_driver_load(struct cuda_driver *out);
+
+/* ---- cuBLAS (cuda_blas.c) ------------------------------------------------- */
+
+struct cuda_blas {
+    void *library; /* NULL: not loaded */
+    char path[256];
+    int version;
+    cublasHandle_t handle; /* NULL until the first use */
+    cublasStatus_t (*create)(cublasHandle_t *out);
+    cublasStatus_t (*destroy)(cublasHandle_t handle);
+    cublasStatus_t (*set_stream)(cublasHandle_t handle, cudaStream_t stream);
+    cublasStatus_t (*set_math)(cublasHandle_t handle, cublasMath_t mode);
+    cublasStatus_t (*set_sms)(cublasHandle_t handle, int count); /* or NULL */
+    cublasStatus_t (*get_version)(cublasHandle_t handle, int *out);
+    const char *(*status_string)(cublasStatus_t code);
+    cublasStatus_t (*gemm)(cublasHandle_t handle, cublasOperation_t transpose_a,
+                           cublasOperation_t transpose_b, int m, int n, int k,
+                           const void *alpha, const void *a,
+                           cudaDataType type_a, int lda, const void *b,
+                           cudaDataType type_b, int ldb, const void *beta,
+                           void *c, cudaDataType type_c, int ldc,
+                           cublasComputeType_t compute,
+                           cublasGemmAlgo_t algorithm);
+};
+
+struct cuda;
+
+/** Loads the library where it is not yet and makes the member's handle, bound
+ *  to its stream and, on a partition, to its SM count. HDP_ERR_NOT_FOUND naming
+ *  the file that is wanted; HDP_ERR_MEMORY. */
+hdp_status cuda_blas_open(struct cuda *self);
+void cuda_blas_close(struct cuda *self);
+/** The port's hook `blas`. */
+hdp_status cuda_blas(struct hdpi_device *device, void **out);
+
+/* ---- a member ------------------------------------------------------------- */
+
+struct cuda_partition; /* cuda_partition.c; kept in the context */
+struct cuda_probe;     /* cuda_probe.c; NULL: none is open */
+
+struct cuda {
+    struct hdpi_device base;
+    int ordinal; /* as the runtime counts: the logical id */
+    cudaStream_t stream;
+    int owns_stream;                  /* 0: the caller's, or the partition's */
+    struct cuda_partition *partition; /* NULL: the whole device */
+    struct cuda_driver driver;
+    struct cuda_blas blas;
+    struct cuda_probe *probe;
+    CUlibrary image; /* NULL until the first kernel */
+    int before;      /* the thread's device at cuda_enter() */
+    int unpinned;    /* 1: the warning about pinned memory was given */
+};
+
+static inline struct cuda *cuda_from(struct hdpi_device *device)
+{
+    return (struct cuda *)(void *)device;
+}
+
+/* ---- calls (cuda_error.c, cuda_apart.c) ----------------------------------- */
+
+/**
+ * Begins a hook: refuses once the process has lost CUDA, and makes the member's
+ * device current. Where the thread is the caller's (serial) its own device is
+ * noted first.
+ */
+hdp_status cuda_enter(struct cuda *self);
+/** Ends it; puts the caller's device back where one was noted. Never fails. */
+void cuda_leave(struct cuda *self);
+
+/** HDP_OK for success. Else the failure of `call` is born: status, severity,
+ *  the runtime's own number and words, the member, its specification and UUID
+ *  (self may be NULL: none), and "seen at" where kernels fail late. Takes the
+ *  runtime's pending error back. A code that poisons seals the fate. */
+hdp_status cuda_check(struct cuda *self, cudaError_t code, const char *call);
+hdp_status cuda_check_driver(struct cuda *self, CUresult code,
+                             const char *call);
+hdp_status cuda_check_blas(struct cuda *self, cublasStatus_t code,
+                           const char *call);
+/** 1 when only a new process can use CUDA after that code. */
+int cuda_is_fatal(cudaError_t code);
+
+/** Runs fn(arg) on a thread of the library's own that has all signals blocked
+ *  and the relaxed capture mode, and waits for it: so neither the caller's
+ *  current device nor its pending error can change. Its error becomes this
+ *  thread's. HDP_ERR_SYSTEM without a thread. */
+hdp_status cuda_apart(hdp_status (*fn)(void *), void *arg);
+
+/* ---- the hooks, by file --------------------------------------------------- */
+
+/* cuda_enumerate.c */
+hdp_status cuda_enumerate(hdp_topology *topology, const struct hdpi_ask *asks,
+                          int32_t count, const struct hdpi_site *site);
+/* cuda_link.c */
+hdp_status cuda_link(struct hdpi_topology_link *out,
+                     const struct hdpi_device_row *from,
+                     const struct hdpi_device_row *to,
+                     const struct hdpi_site *site);
+/* cuda_member.c */
+hdp_status cuda_open(struct hdpi_device *device);
+void cuda_close(struct hdpi_device *device);
+hdp_status cuda_software(struct hdpi_device *device, char *out,
+                         size_t capacity);
+/* cuda_partition.c */
+hdp_status cuda_partition_take(struct cuda *self); /* sets partition, stream */
+void cuda_partition_give(struct cuda *self);       /* back to the context */
+void cuda_forget(const struct hdpi_site *site);
+/* cuda_memory.c */
+hdp_status cuda_alloc(struct hdpi_device *device, void **out, size_t bytes);
+void cuda_free(struct hdpi_device *device, void *memory);
+hdp_status cuda_host_alloc(struct hdpi_device *device, void **out,
+                           size_t bytes);
+void cuda_host_free(struct hdpi_device *device, void *memory);
+hdp_status cuda_copy(struct hdpi_device *device, const struct hdpi_copy *copy);
+void cuda_memory(struct hdpi_device *device, int64_t *out_held,
+                 int64_t *out_free);
+/** 1 when a kernel of this member may use the pointer: its device's memory, or
+ *  pinned host memory. Device is current. */
+int cuda_reaches(struct cuda *self, const void *pointer);
+/* cuda_queue.c */
+hdp_status cuda_launch(struct hdpi_device *device, hdp_work_fn fn,
+                       const hdp_shard *shard, void *user, int32_t *out_code);
+hdp_status cuda_mark(struct hdpi_device *device, struct hdpi_mark *mark,
+                     int32_t purpose);
+void cuda_unmark(struct hdpi_device *device, struct hdpi_mark *mark);
+hdp_status cuda_elapsed(struct hdpi_device *device, double *out_ns,
+                        const struct hdpi_mark *from,
+                        const struct hdpi_mark *to);
+hdp_status cuda_wait(struct hdpi_device *device, int64_t deadline_ns);
+hdp_status cuda_order(struct hdpi_device *device, void *stream, int first);
+void *cuda_native(struct hdpi_device *device);
+/* cuda_kernel.c */
+hdp_status cuda_combine(struct hdpi_device *device,
+                        const struct hdpk_combine *job);
+void cuda_kernel_unload(struct cuda *self);
+/* cuda_probe.c */
+hdp_status cuda_probe_open(struct hdpi_device *device,
+                           struct hdpi_probe *probe);
+hdp_status cuda_probe(struct hdpi_device *device,
+                      const struct hdpi_probe *probe);
+void cuda_probe_close(struct hdpi_device *device);
+#endif

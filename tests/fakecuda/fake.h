@@ -1,0 +1,61 @@
+/* What tests see of the fake CUDA: a machine described in words, faults
+ * planted in it, and what was done to it. The functions of CUDA themselves
+ * have their genuine headers. */
+#ifndef FAKE_H
+#define FAKE_H
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * A new process on the described machine: every handle of before is gone,
+ * counters are 0, visibility is read again. Without this call the variable
+ * FAKE_CUDA holds the words, read at the first call of CUDA.
+ *
+ *   machine=NAME|PATH     one of examples/machines, or a file (default: twin)
+ *   copies=K              each device K times, with UUIDs of their own
+ *   clock=virtual|real    own time of each stream, or work takes real time
+ *   run=inline|threads    effects at the call, or on a thread a stream
+ *   driver=12040|nodriver version the driver says; no driver: error 35
+ *   fail=CALL:N[-][:CODE] the Nth call fails, with - from then on
+ *   sticky=CALL:N:CODE    it fails and poisons the process
+ *   late=CALL:N:TIME      it returns only after so long (real time)
+ *   hang=KERNEL:N         the Nth launch of a kernel never ends
+ *   busy=I                device I is held by another process
+ *   tenant=I:BYTES        somebody else has so much of its memory
+ *   peer=refuse:I-J       no peer access between the two;  lie: access is
+ *                         granted and copies lose bytes;   hang: they never end
+ *   firstproduct=TIME     more for a device's first product
+ *   seed=N                of noise
+ *
+ * 0, or -1 with the reason in fake_words().
+ */
+int fake_start(const char *words);
+const char *fake_words(void);
+
+/* More faults, in the same words, without a new process. */
+int fake_plant(const char *words);
+/** Faults planted and not yet spent are forgotten; hanging work ends. */
+void fake_calm(void);
+
+/** Calls of one function so far; NULL: of all that hdp may make. */
+int64_t fake_calls(const char *function);
+/** The i-th function ever called, in order of name; NULL after the last. For
+ *  drivers of torture; *fallible says that fail= can name it. */
+const char *fake_site(int i, int64_t *calls, int *fallible);
+/** Primary contexts ever made on a device (its number before any mask), and
+ *  how often any call named it; -1: all devices. */
+int64_t fake_contexts(int device);
+int64_t fake_touched(int device);
+
+/** What is alive: "3 streams, 1 event, 4096 bytes of device 1"; "" is nothing.
+ *  The text lives until the next call. */
+const char *fake_alive(void);
+/** The first rule that was broken, in words; NULL: none. */
+const char *fake_breach(void);
+
+/** Bytes free of a device now. */
+int64_t fake_free_bytes(int device);
+/** The fake's own pointer to the bytes of device or pinned memory; NULL where
+ *  `bytes` from there are not one live allocation. */
+void *fake_reach(const void *device_pointer, size_t bytes);
+#endif

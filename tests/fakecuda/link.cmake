@@ -1,0 +1,49 @@
+# The objects of the library linked a second time, to the fake CUDA: once with
+# the image list that a build with CUDA 12 has, once with that of CUDA 13. An
+# undefined function is one that the fake does not list, and an error.
+foreach(major IN ITEMS 12 13)
+    hdp_library(hdp_fake${major} SHARED hdp_image_fake${major} fakecuda)
+    target_compile_options(hdp_fake${major} INTERFACE
+        -isystem ${CUDAToolkit_INCLUDE_DIRS})
+    target_include_directories(hdp_fake${major} INTERFACE ${hdp_test_dir})
+    if(TARGET hdp_bench)
+        add_executable(hdp_bench_fake${major} ${PROJECT_SOURCE_DIR}/bench/main.c)
+        hdp_flags(hdp_bench_fake${major})
+        target_compile_definitions(hdp_bench_fake${major} PRIVATE _GNU_SOURCE)
+        target_include_directories(hdp_bench_fake${major} PRIVATE
+            ${PROJECT_SOURCE_DIR}/bench ${PROJECT_SOURCE_DIR}/include)
+        target_link_libraries(hdp_bench_fake${major} PRIVATE
+            hdp_bench_parts hdp_kernels hdp_fake${major} Jansson::hidden
+            Threads::Threads ${CMAKE_DL_LIBS} m)
+        list(APPEND hdp_test_environment
+            HDP_BENCH_FAKE${major}=$<TARGET_FILE:hdp_bench_fake${major}>)
+    endif()
+endforeach()
+list(APPEND hdp_test_environment HDP_FAKE_CUDA=$<TARGET_FILE:fakecuda>)
+
+# hdp_fake_program(TARGET SOURCE): a test of the shared library on the fake; one
+# that reaches inner symbols links the objects: hdp_fake_inner_program().
+function(hdp_fake_program target source)
+    add_executable(${target} ${source})
+    hdp_flags(${target})
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE HDP_FAKE=1)
+    target_include_directories(${target} PRIVATE ${hdp_test_dir}
+        ${PROJECT_SOURCE_DIR}/kernels ${PROJECT_SOURCE_DIR}/bench)
+    if(TARGET hdp_bench_parts)
+        target_link_libraries(${target} PRIVATE hdp_bench_parts hdp_kernels)
+    endif()
+    target_link_libraries(${target} PRIVATE hdp_fake12 fakecuda Cmocka::cmocka
+        Jansson::hidden Threads::Threads ${CMAKE_DL_LIBS} m)
+endfunction()
+function(hdp_fake_inner_program target source)
+    add_executable(${target} ${source} $<TARGET_OBJECTS:hdp_objects>
+        $<TARGET_OBJECTS:hdp_kernels> $<TARGET_OBJECTS:hdp_image_fake12>)
+    hdp_flags(${target})
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE HDP_FAKE=1)
+    target_compile_options(${target} PRIVATE
+        -isystem ${CUDAToolkit_INCLUDE_DIRS})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
+        ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/kernels ${hdp_test_dir})
+    target_link_libraries(${target} PRIVATE fakecuda Cmocka::cmocka
+        Jansson::hidden Threads::Threads ${CMAKE_DL_LIBS} m)
+endfunction()
