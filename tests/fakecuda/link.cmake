@@ -26,7 +26,9 @@ list(APPEND hdp_test_environment HDP_FAKE_CUDA=$<TARGET_FILE:fakecuda>)
 function(hdp_fake_program target source)
     add_executable(${target} ${source})
     hdp_flags(${target})
-    target_compile_definitions(${target} PRIVATE _GNU_SOURCE HDP_FAKE=1)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE HDP_TEST_CUDA=1)
+    target_compile_options(${target} PRIVATE
+        -isystem ${CUDAToolkit_INCLUDE_DIRS})
     target_include_directories(${target} PRIVATE ${hdp_test_dir}
         ${PROJECT_SOURCE_DIR}/kernels ${PROJECT_SOURCE_DIR}/bench)
     if(TARGET hdp_bench_parts)
@@ -39,7 +41,7 @@ function(hdp_fake_inner_program target source)
     add_executable(${target} ${source} $<TARGET_OBJECTS:hdp_objects>
         $<TARGET_OBJECTS:hdp_kernels> $<TARGET_OBJECTS:hdp_image_fake12>)
     hdp_flags(${target})
-    target_compile_definitions(${target} PRIVATE _GNU_SOURCE HDP_FAKE=1)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE HDP_TEST_CUDA=1)
     target_compile_options(${target} PRIVATE
         -isystem ${CUDAToolkit_INCLUDE_DIRS})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
@@ -47,3 +49,32 @@ function(hdp_fake_inner_program target source)
     target_link_libraries(${target} PRIVATE fakecuda Cmocka::cmocka
         Jansson::hidden Threads::Threads ${CMAKE_DL_LIBS} m)
 endfunction()
+
+# One program an idea; inner_ ones reach inner symbols.
+file(GLOB sources CONFIGURE_DEPENDS ${hdp_test_dir}/cuda/*.c)
+foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    if(name MATCHES "^inner_")
+        hdp_fake_inner_program(cuda_${name} ${source})
+    else()
+        hdp_fake_program(cuda_${name} ${source})
+    endif()
+    hdp_test(NAME cuda.${name} LABELS cuda COMMAND cuda_${name})
+endforeach()
+
+# The scenarios that work on any group, on the GPUs of each shipped machine. A
+# machine's devices stand several times where a scenario wants eight.
+set(hdp_fake_scenarios
+    allocation arrays faults group inside reduce refused run steps threads)
+set(hdp_fake_machines desk:3 turing:4 twin:4 laptop:8 lab:3)
+foreach(name IN LISTS hdp_fake_scenarios)
+    hdp_fake_program(fake_${name} ${hdp_test_dir}/scenario/${name}.c)
+    foreach(machine IN LISTS hdp_fake_machines)
+        string(REPLACE ":" ";" words ${machine})
+        list(GET words 0 file)
+        list(GET words 1 copies)
+        hdp_test(NAME fake.${file}.${name} LABELS fake COMMAND fake_${name})
+        set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
+            "FAKE_CUDA=machine=${file} copies=${copies}")
+    endforeach()
+endforeach()

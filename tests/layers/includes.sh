@@ -28,7 +28,7 @@ work         public bench work kernels iso system cuda nccl blas
 baseline     public bench work iso system cuda nccl blas
 examples     public iso system
 cuda-example public iso system cuda
-scenario     public bench work scenario-own iso system cmocka jansson
+scenario     public bench work scenario-own iso system cmocka jansson cuda
 '
 
 # check ROOT: prints each violation; succeeds when there is none.

@@ -79,6 +79,8 @@ static int32_t turn_over(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(turn_over)
+
 static void block_check(const struct block *in, const struct shape *in_shape,
                         const struct block *out, const struct shape *out_shape,
                         const char *name)
@@ -136,6 +138,7 @@ static void run_shape(size_t line, const struct way *way, int32_t flags,
     }
     expect_ok(hdp_options_init(&work, sizeof work));
     work.host = turn_over;
+    work.cuda = turn_over_on_gpu;
     work.inputs = inputs;
     work.outputs = outputs;
     work.input_count = work.output_count = shapes[line].count;
@@ -190,6 +193,8 @@ static int32_t copy_halves(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(copy_halves)
+
 /* Rows of three f16 values, 11 rows, weights 1 to 1: a shard begins at
  * byte 30 or 36, and what comes back is what went out. */
 static void odd_offsets(const struct way *way)
@@ -217,6 +222,7 @@ static void odd_offsets(const struct way *way)
     }
     expect_ok(hdp_options_init(&work, sizeof work));
     work.host = copy_halves;
+    work.cuda = copy_halves_on_gpu;
     work.user = &halves;
     work.inputs = &arrays[0];
     work.outputs = &arrays[1];
@@ -267,6 +273,8 @@ static int32_t note_call(const hdp_shard *shard, void *user)
     call->flags = shard->flags;
     return 0;
 }
+
+ON_GPU(note_call)
 
 struct wanted {
     const char *name;
@@ -343,6 +351,7 @@ static void pieces_and_flags(void **state)
             scene_open_way(&scene, &ways[w], shares, MEMBERS);
             expect_ok(hdp_options_init(&work, sizeof work));
             work.host = note_call;
+            work.cuda = note_call_on_gpu;
             work.user = &calls;
             work.max_piece_items = wanted[i].piece;
             work.flags = wanted[i].flags;

@@ -246,11 +246,14 @@ static int32_t hungry_function(const hdp_shard *shard, void *user)
     return desk->inner(shard, user);
 }
 
+ON_GPU(hungry_function)
+
 static void be_hungry(struct desk *desk, int64_t room, int32_t member)
 {
     hungry = desk;
     desk->inner = desk->job.work.host;
     desk->job.work.host = hungry_function;
+    desk->job.work.cuda = hungry_function_on_gpu;
     desk->room = room;
     desk->member = member;
 }

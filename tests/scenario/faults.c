@@ -150,6 +150,8 @@ static int32_t give_excuse(const hdp_shard *shard, void *user)
     return excuse->returns;
 }
 
+ON_GPU(give_excuse)
+
 static void says_why_it_fails(void **state)
 {
     int32_t member;
@@ -167,6 +169,7 @@ static void says_why_it_fails(void **state)
             scene_open_way(&scene, &ways[w], shares, MEMBERS);
             expect_ok(hdp_options_init(&work, sizeof work));
             work.host = give_excuse;
+            work.cuda = give_excuse_on_gpu;
             work.user = &excuse;
             expect_status(HDP_ERR_MEMORY,
                           hdp_run(NULL, scene.group, scene.plan, &work));
@@ -199,6 +202,8 @@ static int32_t not_now(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(not_now)
+
 static void tells_the_cause(void **state)
 {
     int w;
@@ -211,6 +216,7 @@ static void tells_the_cause(void **state)
         job_open(&job, ROWS, MEMBERS);
         job.bad_member = 2;
         job.work.host = not_now;
+        job.work.cuda = not_now_on_gpu;
         expect_status(HDP_ERR_STATE,
                       hdp_run(NULL, scene.group, scene.plan, &job.work));
         expect_who(HDP_ERR_STATE, 2, 1, ways[w].name);
@@ -236,6 +242,8 @@ static int32_t be_slow(const hdp_shard *shard, void *user)
     return hdp_shard_all_reduce(shard, 0);
 }
 
+ON_GPU(be_slow)
+
 static void slow_on_each_member(void **state)
 {
     int32_t member;
@@ -252,6 +260,7 @@ static void slow_on_each_member(void **state)
             scene_open_way(&scene, &ways[w], shares, MEMBERS);
             job_open(&job, ROWS, MEMBERS);
             job.work.host = be_slow;
+            job.work.cuda = be_slow_on_gpu;
             job.work.user = &slow;
             job.work.bucket_count = 1;
             job.mean[0][0] = job.mean[0][1] = 1;

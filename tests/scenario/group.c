@@ -185,6 +185,8 @@ static int32_t nothing(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(nothing)
+
 /* One process is a world as well; when to connect is the caller's choice. */
 static void worlds_of_one_and_connections(void **state)
 {
@@ -215,6 +217,7 @@ static void worlds_of_one_and_connections(void **state)
             expect_number(0, atomic_load(&job.calls), "functions refused");
         job.work.bucket_count = 0;
         job.work.host = nothing;
+        job.work.cuda = nothing_on_gpu;
         expect_ok(hdp_run(NULL, scene.group, scene.plan, &job.work));
         expect_ok(hdp_barrier(scene.group));
         scene_close(&scene);
@@ -399,6 +402,8 @@ static int32_t join_twice(const hdp_shard *shard, void *user)
            hdp_shard_all_reduce(shard, 1) || hdp_shard_join(shard);
 }
 
+ON_GPU(join_twice)
+
 /* A wait ends before the call that it is part of, and stands behind it. */
 static void waits_stand_in_their_lane(void **state)
 {
@@ -413,6 +418,7 @@ static void waits_stand_in_their_lane(void **state)
     scene_open_way(&scene, &way, shares, MEMBERS);
     job_open(&job, ROWS, MEMBERS);
     job.work.host = join_twice;
+    job.work.cuda = join_twice_on_gpu;
     expect_ok(hdp_run(&report, scene.group, scene.plan, &job.work));
     expect_ok(hdp_report_get(&info, report));
     check_spans(&info, "two joins");

@@ -48,6 +48,8 @@ static int32_t talk_inside(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(talk_inside)
+
 static void talk_open(struct talk *talk, const struct script *script)
 {
     int32_t m, b;
@@ -57,6 +59,7 @@ static void talk_open(struct talk *talk, const struct script *script)
     talk->element = 1;
     expect_ok(hdp_options_init(&talk->work, sizeof talk->work));
     talk->work.host = talk_inside;
+    talk->work.cuda = talk_inside_on_gpu;
     talk->work.user = talk;
     talk->work.buckets = talk->buckets;
     talk->work.bucket_count = BUCKETS;
@@ -196,6 +199,8 @@ static int32_t say_early(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(say_early)
+
 static void too_early_or_nothing(void **state)
 {
     static const int64_t none[MEMBERS] = { 0, 0, 0 };
@@ -211,6 +216,7 @@ static void too_early_or_nothing(void **state)
         scene_open_way(&scene, &ways[w], shares, MEMBERS);
         talk_open(&talk, &scripts[0]);
         talk.work.host = say_early;
+        talk.work.cuda = say_early_on_gpu;
         talk.work.user = &early;
         talk.work.max_piece_items = 3;
         expect_ok(hdp_run(NULL, scene.group, scene.plan, &talk.work));
@@ -263,7 +269,9 @@ struct stray {
 static int32_t stray_inside(const hdp_shard *shard, void *user)
 {
     struct stray *stray = user;
-    hdp_work work = { .size = sizeof work, .host = stray_inside };
+    hdp_work work = { .size = sizeof work,
+                      .host = stray_inside,
+                      .cuda = stray_inside };
     uint64_t step;
 
     if (shard->member != 0)
@@ -276,6 +284,8 @@ static int32_t stray_inside(const hdp_shard *shard, void *user)
     stray->inside[2] = hdp_barrier(stray->scene->group);
     return 0;
 }
+
+ON_GPU(stray_inside)
 
 static void shards_outlive_nothing(void **state)
 {
@@ -293,6 +303,7 @@ static void shards_outlive_nothing(void **state)
         scene_open_way(&scene, &ways[w], shares, MEMBERS);
         expect_ok(hdp_options_init(&work, sizeof work));
         work.host = stray_inside;
+        work.cuda = stray_inside_on_gpu;
         work.user = &stray;
         expect_ok(hdp_run(NULL, scene.group, scene.plan, &work));
         for (i = 0; i < 3; ++i)
@@ -336,6 +347,8 @@ static int32_t let_speak(const hdp_shard *shard, void *user)
     return got == (void *)(intptr_t)HDP_OK ? 0 : 2;
 }
 
+ON_GPU(let_speak)
+
 static void another_thread_speaks(void **state)
 {
     int w;
@@ -347,6 +360,7 @@ static void another_thread_speaks(void **state)
         scene_open_way(&scene, &ways[w], shares, MEMBERS);
         talk_open(&talk, &scripts[0]);
         talk.work.host = let_speak;
+        talk.work.cuda = let_speak_on_gpu;
         expect_ok(hdp_run(NULL, scene.group, scene.plan, &talk.work));
         if (talk.value[1][0] != sum_of(0))
             fail_msg("%s: expected %g, got %g", ways[w].name, sum_of(0),

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "on_gpu.h"
 #include "scene.h"
 
 enum { JOB_ROWS_MAX = 64, JOB_WIDTH = 3, JOB_MEMBERS_MAX = 8 };
@@ -72,6 +73,8 @@ static inline int32_t job_function(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(job_function)
+
 /* Nothing computed yet; a member without rows would spoil every result. */
 static inline void job_reset(struct job *job)
 {
@@ -133,6 +136,7 @@ static inline void job_open(struct job *job, int64_t total, int32_t members)
                job->sums);
     (void)hdp_options_init(&job->work, sizeof job->work);
     job->work.host = job_function;
+    job->work.cuda = job_function_on_gpu;
     job->work.user = job;
     job->work.inputs = &job->arrays[0];
     job->work.outputs = &job->arrays[1];
@@ -208,13 +212,18 @@ static inline void job_compare(struct job *job, const char *file, int line,
     _fail(file, line);
 }
 
-/* "host:0-3/threads=1" or "sim:0-3/item=1us": equal members of a kind. */
+/* "host:0-3/threads=1" or "sim:0-3/item=1us": members of a kind. */
 static inline void job_spec(char *out, size_t capacity, int32_t kind,
                             int32_t count)
 {
-    (void)snprintf(out, capacity, "%s:0-%d/%s",
-                   kind == HDP_HOST ? "host" : "sim", (int)count - 1,
-                   kind == HDP_HOST ? "threads=1" : "item=1us");
+    (void)snprintf(out, capacity, "%s:0-%d%s",
+                   kind == HDP_HOST   ? "host"
+                   : kind == HDP_CUDA ? "cuda"
+                                      : "sim",
+                   (int)count - 1,
+                   kind == HDP_HOST   ? "/threads=1"
+                   : kind == HDP_CUDA ? ""
+                                      : "/item=1us");
 }
 
 /* Every kind of member in every thread mode: what a loop walks over. */
@@ -224,10 +233,15 @@ struct way {
 };
 
 static const struct way ways[] = {
+#ifdef HDP_TEST_CUDA
+    { HDP_CUDA, HDP_THREADS_MEMBER, "cuda, MEMBER" },
+    { HDP_CUDA, HDP_THREADS_CALLER, "cuda, CALLER" },
+#else
     { HDP_HOST, HDP_THREADS_MEMBER, "host, MEMBER" },
     { HDP_HOST, HDP_THREADS_CALLER, "host, CALLER" },
     { HDP_SIM, HDP_THREADS_MEMBER, "sim, MEMBER" },
     { HDP_SIM, HDP_THREADS_CALLER, "sim, CALLER" },
+#endif
 };
 
 enum { WAY_COUNT = sizeof ways / sizeof ways[0] };

@@ -17,6 +17,8 @@ static int32_t never_return(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(never_return)
+
 /* ---- exit ---------------------------------------------------------------- */
 
 /* Everything alive, nothing given back. */
@@ -30,6 +32,7 @@ static int role_exit(const char *how)
          "before the exit");
     must(hdp_options_init(&work, sizeof work) == HDP_OK, "work");
     work.host = never_return;
+    work.cuda = never_return_on_gpu;
     work.user = &gate;
     if (strstr(how, "step")) {
         must(hdp_run_async(&step, life.group, life.plan, &work) == HDP_OK,
@@ -184,6 +187,7 @@ static int fail_in_all_ways(void)
                                &options) == HDP_OK,
          "no group");
     job.work.host = never_return;
+    job.work.cuda = never_return_on_gpu;
     job.work.user = &gate;
     must(hdp_run(NULL, group, plan, &job.work) == HDP_ERR_TIMEOUT,
          "expected a timeout, got another end");

@@ -7,14 +7,20 @@
 
 enum { MEMBERS_MAX = 8 };
 
+#ifdef HDP_TEST_CUDA
+static const char *const kinds[] = { "cuda" };
+#else
 static const char *const kinds[] = { "host", "sim" };
+#endif
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void spec_of(char *out, size_t capacity, const char *kind, int32_t count)
 {
     if (strcmp(kind, "host") == 0)
         (void)snprintf(out, capacity, "host:0-%d/threads=1", (int)count - 1);
     else
-        (void)snprintf(out, capacity, "sim:0-%d/item=1us", (int)count - 1);
+        (void)snprintf(out, capacity, "%s:0-%d%s", kind, (int)count - 1,
+                       strcmp(kind, "sim") == 0 ? "/item=1us" : "");
 }
 
 struct setting {
@@ -96,7 +102,7 @@ static void means_are_weighted(void **state)
     int32_t threads;
 
     (void)state;
-    for (k = 0; k < 2; ++k)
+    for (k = 0; k < KINDS; ++k)
         for (threads = HDP_THREADS_MEMBER; threads <= HDP_THREADS_CALLER;
              ++threads)
             for (i = 0; i < sizeof means / sizeof *means; ++i) {

@@ -17,6 +17,8 @@ static int32_t nothing(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(nothing)
+
 static void open_calibrated(struct scene *scene, const char *spec,
                             int32_t threads, int64_t total)
 {
@@ -44,6 +46,7 @@ static void run_as_planned(struct scene *scene, hdp_plan_info *plan,
     expect_ok(hdp_plan_get(plan, scene->plan));
     expect_ok(hdp_options_init(&work, sizeof work));
     work.host = nothing;
+    work.cuda = nothing_on_gpu;
     expect_ok(hdp_run(&report, scene->group, scene->plan, &work));
     expect_ok(hdp_options_init(&info, sizeof info));
     expect_ok(hdp_report_get(&info, report));
@@ -266,6 +269,8 @@ static int32_t note_rows(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(note_rows)
+
 static void copy_rows(struct scene *scene, struct seen *seen, int64_t *from,
                       int64_t *to)
 {
@@ -280,6 +285,7 @@ static void copy_rows(struct scene *scene, struct seen *seen, int64_t *from,
     out.data = to;
     in.row_bytes = out.row_bytes = sizeof *from;
     work.host = note_rows;
+    work.cuda = note_rows_on_gpu;
     work.user = seen;
     work.inputs = &in;
     work.outputs = &out;

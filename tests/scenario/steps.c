@@ -224,6 +224,8 @@ static int32_t fail_behind_gate(const hdp_shard *shard, void *user)
     return doomed->code;
 }
 
+ON_GPU(fail_behind_gate)
+
 /* Its number goes to the next call, which did not follow the step that failed
  * meanwhile and so does not fail with it. */
 static void a_refused_number_is_clean(void **state)
@@ -238,6 +240,7 @@ static void a_refused_number_is_clean(void **state)
     scene_open_way(&scene, &way, shares, MEMBERS);
     expect_ok(hdp_options_init(&work, sizeof work));
     work.host = fail_behind_gate;
+    work.cuda = fail_behind_gate_on_gpu;
     work.user = &doomed;
     expect_ok(hdp_run_async(&first, scene.group, scene.plan, &work));
     gate_await(&doomed.gate, &doomed.gate.came, 1);

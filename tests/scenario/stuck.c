@@ -36,12 +36,15 @@ static int32_t stand_still(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(stand_still)
+
 static void stuck_open(struct stuck *stuck, int32_t member, int joins)
 {
     static const struct gate closed = GATE_CLOSED;
 
     job_open(&stuck->job, ROWS, MEMBERS);
     stuck->job.work.host = stand_still;
+    stuck->job.work.cuda = stand_still_on_gpu;
     stuck->job.work.user = stuck;
     stuck->job.work.timeout_ns = DEADLINE_NS;
     memcpy(&stuck->gate, &closed, sizeof closed);
@@ -308,6 +311,8 @@ static int32_t stand_still_in_a_probe(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(stand_still_in_a_probe)
+
 static void never_returns_from_a_probe(void **state)
 {
     int i, threads = count_threads();
@@ -323,6 +328,7 @@ static void never_returns_from_a_probe(void **state)
         hdp_profile *profile = NULL;
         stuck_open(&stuck, 1, 0);
         stuck.job.work.host = stand_still_in_a_probe;
+        stuck.job.work.cuda = stand_still_in_a_probe_on_gpu;
         probe.work = &stuck.job.work;
         stuck.job.work.input_count = stuck.job.work.output_count = 0;
         scene_open(&scene, specs[i % 2], shares, MEMBERS, &options);

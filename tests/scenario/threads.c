@@ -25,10 +25,14 @@ static int32_t hold(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(hold)
+
 static void *drive(void *arg)
 {
     struct driver *driver = arg;
-    hdp_work work = { .size = sizeof work, .host = hold, .user = arg };
+    hdp_work work = {
+        .size = sizeof work, .host = hold, .cuda = hold_on_gpu, .user = arg
+    };
 
     driver->status =
         hdp_run(NULL, driver->scene->group, driver->scene->plan, &work);
