@@ -6,6 +6,7 @@
 #include <math.h>
 #include "kernels.h"
 #include "half.h"
+#include "launch.h"
 #include "product.h"
 
 enum { BLOCK = 512 };
@@ -322,4 +323,14 @@ void hdpk_combine_at(int isa, const struct hdpk_combine *job)
 void hdpk_combine(const struct hdpk_combine *job)
 {
     hdpk_combine_at(hdpk_isa(), job);
+}
+
+void hdpk_host_combine(const struct hdpk_launch_combine *job)
+{
+    struct hdpk_combine all = {
+        job->dtype,   job->op,     job->source_count, job->target_count,
+        job->sources, job->counts, job->targets,      job->total,
+        job->first,   job->count,
+    };
+    hdpk_combine(&all);
 }

@@ -1,8 +1,9 @@
-/* The 16-bit floats one by one, for those who need a few, and what an element
- * of each type takes. */
+/* The floats from one type to another, one by one and by the array, and what an
+ * element of each type takes. */
 #include <math.h>
 #include "kernels.h"
 #include "half.h"
+#include "launch.h"
 
 double hdpk_from_f16(uint16_t bits)
 {
@@ -71,5 +72,71 @@ void hdpk_poison(void *target, int32_t dtype, int64_t first, int64_t count)
         break;
     default:
         break; /* integers have no value that says "wrong" */
+    }
+}
+
+HDPK_INLINE double double_of_f32(float x)
+{
+    return (double)x;
+}
+
+HDPK_INLINE float f32_of(double x)
+{
+    return (float)x;
+}
+
+HDPK_INLINE double same(double x)
+{
+    return x;
+}
+
+/* From one type to each; every way leads over a double, which holds all. */
+#define CONVERT(name, type, read)                                              \
+    static void name(const struct hdpk_launch_convert *job)                    \
+    {                                                                          \
+        const type *x = (const type *)job->source + job->first;                \
+        switch (job->target_dtype) {                                           \
+        case HDP_F32:                                                          \
+        case HDP_TF32:                                                         \
+            CONVERT_TO(float, read, f32_of)                                    \
+        case HDP_F64:                                                          \
+            CONVERT_TO(double, read, same)                                     \
+        case HDP_F16:                                                          \
+            CONVERT_TO(uint16_t, read, half_to_f16)                            \
+        case HDP_BF16:                                                         \
+            CONVERT_TO(uint16_t, read, half_to_bf16)                           \
+        default:                                                               \
+            break;                                                             \
+        }                                                                      \
+    }
+
+#define CONVERT_TO(type, read, round)                                          \
+    for (int64_t i = 0; i < job->count; ++i)                                   \
+        ((type *)job->target)[job->first + i] = round((double)read(x[i]));     \
+    break;
+
+CONVERT(from_f32, float, double_of_f32)
+CONVERT(from_f64, double, same)
+CONVERT(from_f16, uint16_t, half_from_f16)
+CONVERT(from_bf16, uint16_t, half_from_bf16)
+
+void hdpk_host_convert(const struct hdpk_launch_convert *job)
+{
+    switch (job->source_dtype) {
+    case HDP_F32:
+    case HDP_TF32:
+        from_f32(job);
+        break;
+    case HDP_F64:
+        from_f64(job);
+        break;
+    case HDP_F16:
+        from_f16(job);
+        break;
+    case HDP_BF16:
+        from_bf16(job);
+        break;
+    default:
+        break;
     }
 }

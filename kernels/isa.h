@@ -6,9 +6,13 @@
 
 enum { HDPK_BASE = 0, HDPK_AVX2 = 1, HDPK_AVX512 = 2 };
 
+#if defined(__CUDACC__)
+#define HDPK_INLINE static __host__ __device__ __forceinline__
+#else
 #define HDPK_INLINE static inline __attribute__((always_inline))
+#endif
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__CUDACC__)
 #define HDPK_FOR_AVX2 __attribute__((target("avx2")))
 #define HDPK_FOR_AVX512 __attribute__((target("avx512f")))
 /** The best level of this machine, the operating system's consent included. */

@@ -119,9 +119,9 @@ struct hdpk_launch_rows {
     int64_t rows, row_bytes, target_stride, source_stride;
 };
 
-/** Keeps one multiprocessor's worth of device busy for so long and writes how
- *  long that was to out_ns (NULL: to nobody). Returns after HDPK_SPIN_NS_MAX
- *  whatever was asked. One thread works, the others leave. */
+/** Takes so long, and writes how long that was to out_ns (NULL: to nobody).
+ *  Ends after HDPK_SPIN_NS_MAX whatever was asked. One thread of the grid
+ *  waits, the others leave at once. */
 struct hdpk_launch_spin {
     int64_t *out_ns;
     int64_t ns;
