@@ -1,0 +1,326 @@
+/* Each call of CUDA that a whole life makes, made to fail once and from then
+ * on: no crash, no leak, no hang, no broken rule, a documented status, and a
+ * clean life afterwards. Prints the sites, how often they were hit, and what
+ * came of it. By itself at most 25 failures a site; --all tries every one. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "fakecuda/fake.h"
+#include "scenario/job.h"
+
+enum { ROWS = 24, CAP = 25, LIFE_SECONDS = 30, WORDS = 256, SITES_MAX = 128 };
+
+struct stage {
+    const char *name, *words, *spec;
+    int32_t members, threads;
+};
+
+static const struct stage stages[] = {
+    { "desk, MEMBER", "machine=desk", "cuda:0,2", 2, HDP_THREADS_MEMBER },
+    { "twin, CALLER", "machine=twin", "cuda:1,0", 2, HDP_THREADS_CALLER },
+    { "lab, a partition", "machine=lab", "cuda:0+cuda:1/sms=48", 2,
+      HDP_THREADS_MEMBER },
+};
+enum { STAGES = sizeof stages / sizeof *stages };
+
+/* ---- a life ---------------------------------------------------------------- */
+
+struct things {
+    hdp_context *context;
+    hdp_topology *topology;
+    hdp_group *group;
+    hdp_profile *profile;
+    hdp_plan *plan;
+    struct job job;
+    char wrong[200]; /* a result that was delivered and is wrong */
+};
+
+#define GO(call)                                                               \
+    do {                                                                       \
+        hdp_status went_ = (call);                                             \
+        if (went_ != HDP_OK)                                                   \
+            return went_;                                                      \
+    } while (0)
+
+static void judge(struct things *own, const char *when)
+{
+    const char *wrong = job_wrong(&own->job);
+
+    if (wrong && !own->wrong[0])
+        (void)snprintf(own->wrong, sizeof own->wrong, "%s: %s", when, wrong);
+}
+
+static hdp_status steps(struct things *own)
+{
+    for (int i = 0; i < 2; ++i) {
+        job_reset(&own->job);
+        GO(hdp_run(NULL, own->group, own->plan, &own->job.work));
+        judge(own, "run");
+    }
+    GO(hdp_all_reduce(own->group, own->plan, &own->job.buckets[0]));
+    GO(hdp_broadcast(own->group, 0, &own->job.buckets[1]));
+    GO(hdp_group_trim(own->group));
+    return HDP_OK;
+}
+
+static hdp_status live(struct things *own, const struct stage *stage)
+{
+    const hdp_context_options context = { .size = sizeof context,
+                                          .timeout_ns = 5000000000,
+                                          .cublas_path =
+                                              getenv("HDP_FAKE_CUDA"),
+                                          .nvml_path =
+                                              getenv("HDP_FAKE_CUDA") };
+    const hdp_group_options group = { .size = sizeof group,
+                                      .threads = stage->threads };
+    const hdp_calibrate_options brief = { .size = sizeof brief,
+                                          .dtype = HDP_F32,
+                                          .budget_ns = 1000000 };
+
+    GO(hdp_context_create(&own->context, &context));
+    GO(hdp_discover(&own->topology, own->context, NULL));
+    GO(hdp_group_create_spec(&own->group, own->context, stage->spec, &group));
+    GO(hdp_calibrate(&own->profile, own->group, &brief));
+    GO(hdp_split(&own->plan, own->profile, ROWS, NULL));
+    return steps(own);
+}
+
+/* The status of the first call that failed; all is given back. */
+static hdp_status life(const struct stage *stage, char *wrong, size_t capacity)
+{
+    static struct things own;
+    hdp_status status;
+
+    memset(&own, 0, sizeof own);
+    job_open(&own.job, ROWS, stage->members);
+    (void)alarm(LIFE_SECONDS);
+    status = live(&own, stage);
+    hdp_plan_destroy(own.plan);
+    hdp_profile_destroy(own.profile);
+    hdp_group_destroy(own.group);
+    hdp_topology_destroy(own.topology);
+    hdp_context_destroy(own.context);
+    (void)alarm(0);
+    (void)snprintf(wrong, capacity, "%s", own.wrong);
+    return status;
+}
+
+/* ---- one failure ----------------------------------------------------------- */
+
+static int is_documented(hdp_status status)
+{
+    switch (status) {
+    case HDP_OK:
+    case HDP_ERR_MEMORY:
+    case HDP_ERR_UNSUPPORTED:
+    case HDP_ERR_NOT_FOUND:
+    case HDP_ERR_BUSY:
+    case HDP_ERR_CALLBACK: /* the scenario's own function calls CUDA too */
+    case HDP_ERR_DEVICE:
+    case HDP_ERR_SYSTEM:
+    case HDP_ERR_FATAL:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static int complain(const struct stage *stage, const char *fault,
+                    const char *what)
+{
+    print_error("%s, %s: %s\n", stage->name, fault, what);
+    return 1;
+}
+
+/* 0 well, 1 a fault of the library's; 2 the process is lost, as it should be
+ * after that: the next failure needs a new one. */
+static int fail_once(const struct stage *stage, const char *fault)
+{
+    char words[WORDS], wrong[200], text[512];
+    hdp_status status;
+    int bad = 0;
+
+    (void)snprintf(words, sizeof words, "%s %s", stage->words, fault);
+    if (fake_start(words) != 0)
+        return complain(stage, fault, fake_words());
+    status = life(stage, wrong, sizeof wrong);
+    (void)snprintf(text, sizeof text, "%s (%s)", hdp_status_string(status),
+                   hdp_last_error());
+    if (!is_documented(status))
+        bad |= complain(stage, fault, text);
+    if (wrong[0])
+        bad |= complain(stage, fault, wrong);
+    if (fake_breach())
+        bad |= complain(stage, fault, fake_breach());
+    if (status == HDP_ERR_FATAL)
+        return bad ? 1 : 2;
+    if (fake_alive()[0])
+        bad |= complain(stage, fault, fake_alive());
+    (void)fake_start(stage->words);
+    status = life(stage, wrong, sizeof wrong);
+    if (status != HDP_OK || wrong[0]) {
+        (void)snprintf(text, sizeof text, "afterwards: %s (%s) %s",
+                       hdp_status_string(status), hdp_last_error(), wrong);
+        bad |= complain(stage, fault, text);
+    }
+    return bad;
+}
+
+static void describe(char *out, size_t capacity, const char *site, int64_t nth,
+                     int lasting)
+{
+    (void)snprintf(out, capacity, "fail=%s:%lld%s", site, (long long)nth,
+                   lasting ? "-" : "");
+}
+
+/* ---- all failures of a site, each process as far as it comes ---------------- */
+
+struct count {
+    int64_t tried, bad, lost;
+};
+
+/* In a child: failures number `from` on; its exit code is the number of the
+ * first that it did not get through, counted from `from`, over a pipe. */
+static void work_on(const struct stage *stage, const char *site, int64_t from,
+                    int64_t end, int out)
+{
+    for (int64_t i = from; i < end; ++i) {
+        char fault[WORDS], result;
+        describe(fault, sizeof fault, site, i / 2 + 1, (int)(i % 2));
+        result = (char)fail_once(stage, fault);
+        if (write(out, &result, 1) != 1 || result == 2)
+            break;
+    }
+    _exit(0);
+}
+
+/* How many failures a child got through; what it died of is a fault. */
+static int64_t one_child(const struct stage *stage, const char *site,
+                         int64_t from, int64_t end, struct count *count)
+{
+    int pipes[2], status = 0;
+    int64_t through = 0;
+    char result, fault[WORDS];
+    pid_t child;
+
+    assert_int_equal(pipe(pipes), 0);
+    (void)fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(pipes[0]);
+        work_on(stage, site, from, end, pipes[1]);
+    }
+    (void)close(pipes[1]);
+    while (read(pipes[0], &result, 1) == 1) {
+        ++through;
+        ++count->tried;
+        count->bad += result == 1;
+        count->lost += result == 2;
+    }
+    (void)close(pipes[0]);
+    (void)waitpid(child, &status, 0);
+    if (!WIFSIGNALED(status))
+        return through;
+    describe(fault, sizeof fault, site, (from + through) / 2 + 1,
+             (int)((from + through) % 2));
+    print_error("%s, %s: %s\n", stage->name, fault,
+                WTERMSIG(status) == SIGALRM ? "hangs"
+                                            : strsignal(WTERMSIG(status)));
+    ++count->tried;
+    ++count->bad;
+    return through + 1;
+}
+
+static int64_t torture(const struct stage *stage, const char *site,
+                       int64_t calls, int64_t cap)
+{
+    int64_t hits = calls < cap ? calls : cap, at = 0;
+    struct count count = { 0, 0, 0 };
+
+    while (at < 2 * hits) {
+        int64_t through = one_child(stage, site, at, 2 * hits, &count);
+        if (through == 0)
+            fail_msg("%s, %s: no failure could be tried", stage->name, site);
+        at += through;
+    }
+    print_message("%-18s %-36s %6lld calls %6lld failures %4lld lost %4lld "
+                  "bad\n",
+                  stage->name, site, (long long)calls, (long long)count.tried,
+                  (long long)count.lost, (long long)count.bad);
+    return count.bad;
+}
+
+/* ---- the sites -------------------------------------------------------------- */
+
+struct site {
+    char name[64];
+    int64_t calls;
+};
+
+/* Found in a child, so that this process never starts CUDA. */
+static int find_sites(const struct stage *stage, struct site *sites)
+{
+    int pipes[2], count = 0;
+    pid_t child;
+
+    assert_int_equal(pipe(pipes), 0);
+    (void)fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct site site;
+        char wrong[200];
+        const char *name;
+        int fallible, bad;
+        (void)fake_start(stage->words);
+        bad = life(stage, wrong, sizeof wrong) != HDP_OK || wrong[0];
+        if (bad)
+            print_error("%s without a fault: %s %s\n", stage->name,
+                        hdp_last_error(), wrong);
+        for (int i = 0; !bad && (name = fake_site(i, &site.calls, &fallible));
+             ++i) {
+            (void)snprintf(site.name, sizeof site.name, "%s", name);
+            if (fallible && write(pipes[1], &site, sizeof site) < 0)
+                break;
+        }
+        _exit(bad);
+    }
+    (void)close(pipes[1]);
+    while (count < SITES_MAX &&
+           read(pipes[0], &sites[count], sizeof *sites) == sizeof *sites)
+        ++count;
+    (void)close(pipes[0]);
+    (void)waitpid(child, NULL, 0);
+    return count;
+}
+
+static int64_t cap = CAP;
+
+static void every_call_fails(void **state)
+{
+    static struct site sites[SITES_MAX];
+    int64_t bad = 0;
+
+    (void)state;
+    for (int s = 0; s < STAGES; ++s) {
+        int count = find_sites(&stages[s], sites);
+        if (count == 0)
+            fail_msg("%s: expected sites, got none", stages[s].name);
+        for (int i = 0; i < count; ++i)
+            bad += torture(&stages[s], sites[i].name, sites[i].calls, cap);
+    }
+    expect_number(0, bad, "failures that were not survived as promised");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_fails),
+    };
+
+    if (argc > 1 && strcmp(argv[1], "--all") == 0)
+        cap = INT64_MAX / 4;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
