@@ -47,6 +47,10 @@ foreach(dir IN ITEMS INCLUDEDIR LIBDIR)
         set(hdp_pc_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
     endif()
 endforeach()
+set(hdp_pc_cuda "")
+if(HDP_WITH_CUDA) # the archive asks for the runtime that hdp::hdp has inside
+    set(hdp_pc_cuda "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt ")
+endif()
 file(RELATIVE_PATH hdp_pc_prefix
     ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" hdp_pc_prefix "${hdp_pc_prefix}")
