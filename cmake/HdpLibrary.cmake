@@ -25,6 +25,7 @@ set_property(SOURCE ${hdp_src}/device/device.c ${hdp_src}/comm/comm.c
     HDP_WITH_CUDA=${HDP_WITH_CUDA} HDP_WITH_NCCL=${HDP_WITH_NCCL})
 
 include(HdpMachines)
+include(HdpKernels)
 
 # The kernels know nothing of the library: hdp_bench's workloads use them too.
 add_library(hdp_kernels OBJECT ${hdp_kernel_sources})

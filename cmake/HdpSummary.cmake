@@ -10,7 +10,8 @@ endfunction()
 
 set(hdp_cuda_text "toolkit ${HDP_CUDA_VERSION}; the driver is opened at run time")
 if(NOT HDP_WITH_CUDA)
-    set(hdp_cuda_text "needs the CUDA Toolkit, 12.0 or newer (HDP_CUDA=${HDP_CUDA})")
+    set(hdp_cuda_text
+        "needs the CUDA Toolkit, 12.0 or newer, with nvcc (HDP_CUDA=${HDP_CUDA})")
 endif()
 set(hdp_nccl_text "header ${HDP_NCCL_VERSION}; the library is opened at run time")
 if(NOT HDP_WITH_NCCL)

@@ -1,5 +1,5 @@
-# What the vendors' headers allow. The libraries themselves are opened at run
-# time, so one binary runs with and without a GPU; only headers are looked for.
+# What the vendors' headers and nvcc allow. The libraries are opened at run
+# time, so one binary runs with and without a GPU.
 
 set(HDP_WITH_CUDA 0)
 set(HDP_WITH_NCCL 0)
@@ -8,12 +8,14 @@ set(HDP_NCCL_VERSION "")
 
 if(HDP_CUDA)
     find_package(CUDAToolkit QUIET)
-    if(CUDAToolkit_FOUND AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.0)
+    if(CUDAToolkit_FOUND AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.0
+            AND CUDAToolkit_NVCC_EXECUTABLE)
         set(HDP_WITH_CUDA 1)
         set(HDP_CUDA_VERSION ${CUDAToolkit_VERSION})
     elseif(NOT HDP_CUDA STREQUAL "AUTO")
         message(FATAL_ERROR "HDP_CUDA=${HDP_CUDA}, but no CUDA Toolkit of 12.0 "
-            "or newer was found; name one with -DCUDAToolkit_ROOT=DIR")
+            "or newer was found that has nvcc, which compiles the kernels; name "
+            "one with -DCUDAToolkit_ROOT=DIR")
     endif()
 endif()
 
