@@ -1,6 +1,5 @@
-/* The context's lifetime, the closed list of environment variables, and the
- * only process-wide state there is: whether this process is a forked child of
- * one that had already started threads or vendor libraries. */
+/* The context's lifetime, the closed list of environment variables, and whether
+ * this process may use the library at all. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,38 +13,9 @@
 
 enum { TIMEOUT_MINUTES = 10 }; /* the context's default deadline */
 
-static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
-static _Atomic int32_t started;
-static _Atomic int32_t forked;
-
-static void in_child(void)
-{
-    if (atomic_load_explicit(&started, memory_order_relaxed))
-        atomic_store_explicit(&forked, 1, memory_order_relaxed);
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(NULL, NULL, in_child);
-}
-
-void hdpi_process_started(void)
-{
-    (void)pthread_once(&watch_once, watch_forks);
-    atomic_store_explicit(&started, 1, memory_order_relaxed);
-}
-
-int hdpi_process_forked(void)
-{
-    return atomic_load_explicit(&forked, memory_order_relaxed);
-}
-
 hdp_status hdpi_process_check(void)
 {
-    if (hdpi_process_forked())
-        return hdpi_fail(HDP_ERR_FORKED,
-                         "used in a forked child; a fresh program (exec) "
-                         "works");
+    HDPI_RETURN_IF(hdpi_fork_check());
     return hdpi_fate_check();
 }
 

@@ -8,6 +8,7 @@
 #define HDPI_INTERNAL_H
 #include <pthread.h>
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/object.h"
 #include "base/park.h"
@@ -58,11 +59,11 @@ hdp_status hdpi_context_check(const hdp_context *context);
 /** HDP_ERR_FORKED in a child of a process that had made a group; what poisoned
  *  the process once it has lost CUDA. */
 hdp_status hdpi_process_check(void);
-/** The same question without an error being set. */
-int hdpi_process_forked(void);
-/** Called when the first thread or vendor library of a group is about to be
- *  used: from now on a forked child is refused. */
-void hdpi_process_started(void);
+
+struct hdpi_json;
+/** The members of HDP_INFO_DEVICES: the GPUs that this process sees, and what
+ *  the management library tells of each (info_devices.c). */
+hdp_status hdpi_info_devices(struct hdpi_json *json);
 
 /* ---- steps ---------------------------------------------------------------- */
 

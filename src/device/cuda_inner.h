@@ -19,6 +19,7 @@ struct cuda_driver {
     CUresult (*device_uuid)(CUuuid *out, CUdevice device);
     CUresult (*context_get)(CUcontext *out);
     CUresult (*context_set)(CUcontext context);
+    CUresult (*primary_state)(CUdevice device, unsigned *flags, int *active);
     CUresult (*library_load)(CUlibrary *out, const void *code,
                              CUjit_option *options, void **values,
                              unsigned option_count, CUlibraryOption *library,
@@ -51,6 +52,15 @@ struct cuda_driver {
 /** Fills the table. HDP_ERR_UNSUPPORTED naming the function that lacks. Needs
  *  no context. */
 hdp_status cuda_driver_load(struct cuda_driver *out);
+/** The file that the driver's functions stand in; "" where it has no name. */
+void cuda_driver_path(char *out, size_t capacity,
+                      const struct cuda_driver *driver);
+/** 12040 is 12.4; 0: there is none. Works without a driver. */
+int cuda_driver_version(void);
+/** Why the loader does not find a driver. */
+void cuda_loader_words(char *out, size_t capacity);
+/** "driver 12.4, built for CUDA 13.0": what to say where they do not fit. */
+void cuda_versions(char *out, size_t capacity);
 
 /* ---- cuBLAS (cuda_blas.c) ------------------------------------------------- */
 
@@ -91,6 +101,15 @@ hdp_status cuda_blas(struct hdpi_device *device, void **out);
 struct cuda_partition; /* cuda_partition.c; kept in the context */
 struct cuda_probe;     /* cuda_probe.c; NULL: none is open */
 
+/* Hooks are entered inside one another: a shard function calls some from within
+ * launch, perhaps on a thread of the caller's. */
+enum { CUDA_VISITS_MAX = 8 };
+struct cuda_visit {
+    int guest;        /* 1: the thread's state is put back at cuda_leave() */
+    CUcontext before; /* current on that thread; NULL: none was */
+    enum cudaStreamCaptureMode mode;
+};
+
 struct cuda {
     struct hdpi_device base;
     int ordinal; /* as the runtime counts: the logical id */
@@ -100,9 +119,11 @@ struct cuda {
     struct cuda_driver driver;
     struct cuda_blas blas;
     struct cuda_probe *probe;
-    CUlibrary image; /* NULL until the first kernel */
-    int before;      /* the thread's device at cuda_enter() */
-    int unpinned;    /* 1: the warning about pinned memory was given */
+    CUlibrary image;   /* NULL until the first kernel */
+    CUcontext context; /* the device's primary one, from the first enter on */
+    struct cuda_visit visits[CUDA_VISITS_MAX];
+    int depth;    /* hooks that have entered and not left */
+    int unpinned; /* 1: the warning about pinned memory was given */
 };
 
 static inline struct cuda *cuda_from(struct hdpi_device *device)
@@ -112,13 +133,20 @@ static inline struct cuda *cuda_from(struct hdpi_device *device)
 
 /* ---- calls (cuda_error.c, cuda_apart.c) ----------------------------------- */
 
+/** HDP_OK while this process may make CUDA calls: it has not lost CUDA
+ *  (HDP_ERR_FATAL) and is no forked child (HDP_ERR_FORKED). */
+hdp_status cuda_may_call(void);
+
 /**
- * Begins a hook: refuses once the process has lost CUDA, and makes the member's
- * device current. Where the thread is the caller's (serial) its own device is
- * noted first.
+ * Begins a hook: refuses what cuda_may_call() refuses, and makes the member's
+ * device current. Where the thread may be the caller's (serial, or inside his
+ * function) its current context and capture mode are noted first. Hooks nest.
+ * The first one comes from open, on a thread of cuda_apart(), with the driver's
+ * table filled: it makes the device's primary context.
  */
 hdp_status cuda_enter(struct cuda *self);
-/** Ends it; puts the caller's device back where one was noted. Never fails. */
+/** Ends it, after a success of cuda_enter() alone; puts back what was noted.
+ *  Never fails. */
 void cuda_leave(struct cuda *self);
 
 /** HDP_OK for success. Else the failure of `call` is born: status, severity,
@@ -136,7 +164,8 @@ int cuda_is_fatal(cudaError_t code);
 /** Runs fn(arg) on a thread of the library's own that has all signals blocked
  *  and the relaxed capture mode, and waits for it: so neither the caller's
  *  current device nor its pending error can change. Its error becomes this
- *  thread's. HDP_ERR_SYSTEM without a thread. */
+ *  thread's. Where no CUDA call may be made it runs on this thread: it will
+ *  make none. HDP_ERR_SYSTEM without a thread: fn was not run. */
 hdp_status cuda_apart(hdp_status (*fn)(void *), void *arg);
 
 /* ---- the hooks, by file --------------------------------------------------- */
