@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "info.h"
 #include "internal.h"
 #include "json/json.h"
 #include "layout.h"
@@ -101,17 +102,14 @@ static hdp_status api(struct hdpi_json *json)
 
 hdp_status hdp_info(int32_t what, char *text, size_t capacity, size_t *needed)
 {
-    static hdp_status (*const parts[])(
-        struct hdpi_json *) = { NULL, build, runtime, api, settings };
+    static hdp_status (*const parts[])(struct hdpi_json *) = {
+        NULL, build, runtime, api, settings, hdpi_info_devices
+    };
     struct hdpi_json *json = NULL;
     char *document = NULL;
     hdp_status status;
 
-    if (what == HDP_INFO_DEVICES)
-        return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "the state of devices (clocks, processes, links) "
-                         "comes in a later version; hdp_discover() lists them");
-    if (what < HDP_INFO_BUILD || what > HDP_INFO_SETTINGS)
+    if (what < HDP_INFO_BUILD || what > HDP_INFO_DEVICES)
         return hdpi_fail(HDP_ERR_ARGUMENT, "what is %d", (int)what);
     HDPI_TRY(hdpi_json_new(&json));
     HDPI_TRY(parts[what](json));

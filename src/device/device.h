@@ -62,6 +62,9 @@ struct hdpi_mark {
 
 enum { HDPI_MARK_TIME = 0, HDPI_MARK_READY = 1 };
 
+/* What a member has for a dtype, as its products showed; 0: not looked at. */
+enum { HDPI_UNITS_NATIVE = 1, HDPI_UNITS_SLOW = 2, HDPI_UNITS_ABSENT = 3 };
+
 /* A built-in calibration workload: `items` of `kind`, in `dtype`. One item of
  * GEMM is one row times a width x width matrix; of COPY one MiB moved inside
  * the member; of LAUNCH one empty launch. */
@@ -73,7 +76,9 @@ struct hdpi_probe {
     /* filled by probe_open: */
     int64_t start_items; /* about 1-2 ms of work */
     double item_flops, item_bytes;
-    int32_t compute; /* HDP_*: what products accumulate in */
+    int32_t compute; /* HDP_*: what products accumulate in; before the open:
+                        what they are to, 0: the usual */
+    int32_t units;   /* HDPI_UNITS_*, also where the open is refused */
     /* sizes that make up the whole curve, ascending, for as long as the probe
      * is open; NULL: the caller's choice */
     const int64_t *sizes;
@@ -253,6 +258,55 @@ struct hdpi_library {
 void hdpi_host_blas_describe(struct hdpi_library *out);
 /** The CUDA driver: path, version or the loader's reason. */
 void hdpi_cuda_describe(struct hdpi_library *out);
+/** cuBLAS as a member finds it whose context names `path` (NULL: none): loads
+ *  it. No CUDA call. */
+void hdpi_cuda_blas_describe(struct hdpi_library *out, const char *path);
 /** CUDA version this library was built with (13000), 0: without. */
 int32_t hdpi_cuda_build_version(void);
+
+/* ---- what the management library tells (nvml.c) --------------------------- */
+
+struct hdpi_nvml; /* opened; of the thread that opened it */
+
+struct hdpi_nvml_version {
+    char path[256];
+    char own[80], driver[80]; /* "13.580.95.05"; "": not told */
+};
+
+enum { HDPI_GPU_PROCESSES_MAX = 64 };
+
+/* One GPU now, whoever uses it. -1: not known. */
+struct hdpi_gpu_state {
+    int32_t use_percent; /* of the last sample period */
+    int64_t memory_bytes, free_bytes;
+    int32_t clock_mhz, clock_max_mhz, memory_clock_mhz, memory_clock_max_mhz;
+    uint64_t reasons;      /* why clocks are low: bits of hdpi_nvml_reason() */
+    int32_t reasons_known; /* 0: nobody says */
+    int32_t celsius, milliwatts, milliwatts_max;
+    int32_t link_generation, link_generation_max, link_width, link_width_max;
+    int32_t compute_mode, display, mig;
+    int32_t process_count; /* with a CUDA context; at most the maximum */
+    struct {
+        int64_t pid, bytes;
+    } processes[HDPI_GPU_PROCESSES_MAX];
+};
+
+/** Opens `path`, or (NULL) a copy that the program has, else the driver's. No
+ *  context, no CUDA. HDP_ERR_UNSUPPORTED with the file and why: absent, other
+ *  than the driver, lacking. Blocks while the driver answers. */
+hdp_status hdpi_nvml_open(struct hdpi_nvml **out, const char *path);
+/** NULL allowed. */
+void hdpi_nvml_close(struct hdpi_nvml *nvml);
+const struct hdpi_nvml_version *hdpi_nvml_version(const struct hdpi_nvml *nvml);
+/** All of one device; HDP_ERR_UNSUPPORTED when it knows none of that UUID. */
+hdp_status hdpi_nvml_state(struct hdpi_gpu_state *out,
+                           const struct hdpi_nvml *nvml, const char *uuid);
+/** use_percent, memory_bytes and free_bytes alone, and none of them unknown:
+ *  HDP_ERR_UNSUPPORTED else. */
+hdp_status hdpi_nvml_use(struct hdpi_gpu_state *out,
+                         const struct hdpi_nvml *nvml, const char *uuid);
+/** What bit 1 << `bit` of `reasons` means; NULL: nobody knows. Static. */
+const char *hdpi_nvml_reason(int32_t bit);
+/** "default", ...; NULL: nobody knows. Static. */
+const char *hdpi_nvml_compute_mode(int32_t mode);
 #endif
