@@ -65,12 +65,14 @@ struct fake_device {
     const struct hdpi_model *model; /* for hdpi_model_find() */
     const struct hdpi_ask *faults;  /* noise, seed, slow, ramp, drift */
     double in_bytes_per_second, out_bytes_per_second, copy_bytes_per_second;
+    double launch_ns, copy_fixed_ns; /* of an empty kernel, of a small copy */
     int64_t used_bytes;   /* of contexts and allocations of this process */
     int64_t tenant_bytes; /* of others */
     int busy;             /* held by another process in exclusive mode */
     int64_t contexts, touched;
     int64_t launches;         /* kernels and products, for slow= and noise */
     int64_t products;         /* for firstproduct= */
+    int64_t retained;         /* primary context, by the driver's call */
     struct CUctx_st *primary; /* NULL: none yet */
     struct CUstream_st *standard; /* the legacy stream; NULL: none yet */
     uint64_t peers;               /* access enabled to these numbers */
@@ -127,8 +129,9 @@ void fake_handle_end(void *handle);
 /* Primary and green contexts are the same to a thread. */
 struct CUctx_st {
     struct fake_handle handle;
-    int sms;   /* that its streams may use */
-    int green; /* 1: made of a CUgreenCtx */
+    int sms;                         /* that its streams may use */
+    int green;                       /* 1: made of a CUgreenCtx */
+    struct CUgreenCtx_st *partition; /* that one */
 };
 
 /* ---- threads ------------------------------------------------------------- */
@@ -203,10 +206,12 @@ struct fake_work {
     enum fake_work_kind kind;
     const char *name; /* of a kernel, for hang=; a literal or NULL */
     double cost_ns;   /* at the device's full pace */
+    int hangs;        /* 1: never ends, until fake_calm() */
     /* Runs once what stands before is done, without the lock. May be NULL. */
     void (*effect)(void *argument);
-    const void *argument; /* argument_bytes are copied */
+    const void *argument; /* argument_bytes are copied, and given to effect */
     size_t argument_bytes;
+    void *lent;                      /* given to effect where there are none */
     const void *uses[FAKE_USES_MAX]; /* memory that must live until then */
     int use_count;
 };

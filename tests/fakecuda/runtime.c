@@ -1,0 +1,344 @@
+/* The runtime: versions, errors, devices, peers, the way to the driver. */
+#include <stdio.h>
+#include <string.h>
+#include "driver.h"
+#include "state.h"
+
+enum {
+    VALUE = cudaErrorInvalidValue,
+    DEVICE = cudaErrorInvalidDevice,
+    UNKNOWN = cudaErrorUnknown
+};
+
+/* ---- versions and errors -------------------------------------------------- */
+
+cudaError_t cudaDriverGetVersion(int *driverVersion)
+{
+    int code = fake_enter("cudaDriverGetVersion", VALUE, FAKE_ALWAYS);
+
+    if (code)
+        return code;
+    *driverVersion = fake_driver_version();
+    return fake_leave(0);
+}
+
+cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
+{
+    int code = fake_enter("cudaRuntimeGetVersion", VALUE, FAKE_ALWAYS);
+
+    if (code)
+        return code;
+    *runtimeVersion = CUDART_VERSION;
+    return fake_leave(0);
+}
+
+/* Neither poison nor the lack of a driver goes away by being read. */
+static int pending(int clear)
+{
+    struct fake_thread *self = fake_self();
+    int code = self->pending;
+
+    if (fake.poison)
+        return fake.poison;
+    if (clear && code != cudaErrorInsufficientDriver)
+        self->pending = 0;
+    return code;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    int code = fake_enter("cudaGetLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
+
+    if (code)
+        return code;
+    code = pending(1);
+    fake_leave(0);
+    return code;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    int code = fake_enter("cudaPeekAtLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
+
+    if (code)
+        return code;
+    code = pending(0);
+    fake_leave(0);
+    return code;
+}
+
+/* ---- devices -------------------------------------------------------------- */
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    int code = fake_enter("cudaGetDeviceCount", cudaErrorNoDevice, 0);
+
+    if (code)
+        return code;
+    *count = fake_device_count();
+    return fake_leave(0);
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    int code = fake_enter("cudaGetDevice", UNKNOWN, 0);
+
+    if (code)
+        return code;
+    *device = fake_self()->ordinal;
+    return fake_leave(0);
+}
+
+static int make_current(int ordinal, int current)
+{
+    struct fake_device *device = fake_device(ordinal);
+    CUcontext context;
+    int code;
+
+    if (!device)
+        return cudaErrorInvalidDevice;
+    fake_touch(device);
+    code = fake_primary(device, &context);
+    if (!code && current)
+        fake_set_context(context);
+    return code;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    int code = fake_enter("cudaSetDevice", cudaErrorDevicesUnavailable, 0);
+
+    return code ? code : fake_leave(make_current(device, 1));
+}
+
+cudaError_t cudaInitDevice(int device, unsigned int deviceFlags,
+                           unsigned int flags)
+{
+    int code = fake_enter("cudaInitDevice", cudaErrorDevicesUnavailable, 0);
+
+    (void)deviceFlags;
+    (void)flags;
+    return code ? code : fake_leave(make_current(device, 0));
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    int code = fake_enter("cudaDeviceSynchronize", cudaErrorLaunchFailure,
+                          FAKE_CONTEXT | FAKE_UNSAFE);
+
+    return code ? code : fake_leave(fake_device_finish(fake_current_device()));
+}
+
+/* ---- what a device is ----------------------------------------------------- */
+
+static unsigned pci_part(const hdp_device *info, int part)
+{
+    unsigned domain = 0, bus = 0, slot = 0;
+
+    if (sscanf(info->pci, "%x:%x:%x", &domain, &bus, &slot) < 3)
+        return 0;
+    return part == 0 ? domain : part == 1 ? bus : slot;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
+                                   int device)
+{
+    int code = fake_enter("cudaDeviceGetAttribute", DEVICE, 0);
+    struct fake_device *found;
+
+    if (code)
+        return code;
+    found = fake_device(device);
+    if (!found)
+        return fake_leave(cudaErrorInvalidDevice);
+    fake_touch(found);
+    return fake_leave(fake_attribute(value, (int)attr, found));
+}
+
+static void describe(const struct fake_device *device,
+                     struct cudaDeviceProp *out)
+{
+    const hdp_device *info = &device->info;
+
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "%s", info->name);
+    fake_uuid((unsigned char *)out->uuid.bytes, device);
+    out->totalGlobalMem = (size_t)info->memory_bytes;
+    out->sharedMemPerBlock = 49152;
+    out->regsPerBlock = 65536;
+    out->warpSize = 32;
+    out->maxThreadsPerBlock = 1024;
+    out->maxThreadsDim[0] = out->maxThreadsDim[1] = 1024;
+    out->maxThreadsDim[2] = 64;
+    out->maxGridSize[0] = 2147483647;
+    out->maxGridSize[1] = out->maxGridSize[2] = 65535;
+    out->major = info->compute_major;
+    out->minor = info->compute_minor;
+    out->multiProcessorCount = info->sm_count;
+    out->canMapHostMemory = 1;
+    out->concurrentKernels = 1;
+    out->pciBusID = (int)pci_part(info, 1);
+    out->pciDeviceID = (int)pci_part(info, 2);
+    out->pciDomainID = (int)pci_part(info, 0);
+    out->asyncEngineCount = 2;
+    out->unifiedAddressing = 1;
+    out->maxThreadsPerMultiProcessor = 1536;
+    out->hostRegisterSupported = 1;
+    out->memoryPoolsSupported = 1;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
+{
+    int code = fake_enter("cudaGetDeviceProperties", DEVICE, 0);
+    struct fake_device *found;
+
+    if (code)
+        return code;
+    found = fake_device(device);
+    if (!found)
+        return fake_leave(cudaErrorInvalidDevice);
+    fake_touch(found);
+    describe(found, prop);
+    return fake_leave(0);
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
+{
+    int code = fake_enter("cudaDeviceGetPCIBusId", DEVICE, 0);
+    struct fake_device *found;
+
+    if (code)
+        return code;
+    found = fake_device(device);
+    if (!found)
+        return fake_leave(cudaErrorInvalidDevice);
+    if (!pciBusId || len < (int)strlen(found->info.pci) + 1)
+        return fake_leave(cudaErrorInvalidValue);
+    fake_touch(found);
+    snprintf(pciBusId, (size_t)len, "%s", found->info.pci);
+    return fake_leave(0);
+}
+
+/* ---- peers ---------------------------------------------------------------- */
+
+cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device,
+                                    int peerDevice)
+{
+    int code = fake_enter("cudaDeviceCanAccessPeer", DEVICE, 0);
+    struct fake_device *one, *other;
+
+    if (code)
+        return code;
+    one = fake_device(device);
+    other = fake_device(peerDevice);
+    if (!one || !other)
+        return fake_leave(cudaErrorInvalidDevice);
+    fake_touch(one);
+    fake_touch(other);
+    *canAccessPeer = 0;
+    if (one != other)
+        fake_link(one, other, canAccessPeer);
+    return fake_leave(0);
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
+{
+    int code = fake_enter("cudaDeviceEnablePeerAccess",
+                          cudaErrorPeerAccessUnsupported, FAKE_CONTEXT);
+    struct fake_device *own, *other;
+    CUcontext context;
+    int peer = 0;
+
+    if (code)
+        return code;
+    own = fake_current_device();
+    other = fake_device(peerDevice);
+    if (!other || other == own)
+        return fake_leave(cudaErrorInvalidDevice);
+    if (flags != 0)
+        return fake_leave(cudaErrorInvalidValue);
+    fake_touch(other);
+    fake_link(own, other, &peer);
+    if (!peer)
+        return fake_leave(cudaErrorPeerAccessUnsupported);
+    if (own->peers >> other->number & 1)
+        return fake_leave(cudaErrorPeerAccessAlreadyEnabled);
+    code = fake_primary(other, &context);
+    if (!code)
+        own->peers |= UINT64_C(1) << other->number;
+    return fake_leave(code);
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
+{
+    int code = fake_enter("cudaDeviceDisablePeerAccess",
+                          cudaErrorPeerAccessNotEnabled, FAKE_CONTEXT);
+    struct fake_device *own, *other;
+
+    if (code)
+        return code;
+    own = fake_current_device();
+    other = fake_device(peerDevice);
+    if (!other)
+        return fake_leave(cudaErrorInvalidDevice);
+    if (!(own->peers >> other->number & 1))
+        return fake_leave(cudaErrorPeerAccessNotEnabled);
+    own->peers &= ~(UINT64_C(1) << other->number);
+    return fake_leave(0);
+}
+
+/* ---- the driver's functions ----------------------------------------------- */
+
+static void look_up(const char *symbol, void **out, unsigned version,
+                    enum cudaDriverEntryPointQueryResult *status)
+{
+    enum cudaDriverEntryPointQueryResult result =
+        cudaDriverEntryPointSymbolNotFound;
+
+    *out = NULL;
+    for (const struct fake_entry *at = fake_entries; at->symbol; at++)
+        if (strcmp(at->symbol, symbol) == 0) {
+            if (at->since > (int)version || at->since > fake_driver_version()) {
+                result = cudaDriverEntryPointVersionNotSufficent;
+                continue; /* an older form may follow */
+            }
+            memcpy(out, &at->function, sizeof *out);
+            result = cudaDriverEntryPointSuccess;
+            break;
+        }
+    if (status)
+        *status = result;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(
+    const char *symbol, void **funcPtr, unsigned int cudaVersion,
+    unsigned long long flags,
+    enum cudaDriverEntryPointQueryResult *driverStatus)
+{
+    int code = fake_enter("cudaGetDriverEntryPointByVersion",
+                          cudaErrorNotSupported, 0);
+
+    (void)flags;
+    if (code)
+        return code;
+    if (!symbol || !funcPtr)
+        return fake_leave(cudaErrorInvalidValue);
+    look_up(symbol, funcPtr, cudaVersion, driverStatus);
+    return fake_leave(0);
+}
+
+cudaError_t
+cudaGetDriverEntryPoint(const char *symbol, void **funcPtr,
+                        unsigned long long flags,
+                        enum cudaDriverEntryPointQueryResult *driverStatus)
+{
+    int code = fake_enter("cudaGetDriverEntryPoint", cudaErrorNotSupported, 0);
+
+    (void)flags;
+    if (code)
+        return code;
+    if (!symbol || !funcPtr)
+        return fake_leave(cudaErrorInvalidValue);
+    look_up(symbol, funcPtr, CUDART_VERSION, driverStatus);
+    return fake_leave(0);
+}

@@ -1,0 +1,182 @@
+/* A process of the fake: begun with words, or with the variable FAKE_CUDA at
+ * the first call; and what tests may still do to it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "core/visibility.h"
+#include "state.h"
+
+enum { DRIVER = 13000 };
+
+struct fake_state fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
+                           .moved = PTHREAD_COND_INITIALIZER };
+
+void fake_lock(void)
+{
+    pthread_mutex_lock(&fake.lock);
+}
+
+void fake_unlock(void)
+{
+    pthread_mutex_unlock(&fake.lock);
+}
+
+int64_t fake_monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- visibility ----------------------------------------------------------- */
+
+static int by_address(const void *left, const void *right)
+{
+    const int *one = left, *other = right;
+
+    return strcmp(fake.devices[*one].info.pci, fake.devices[*other].info.pci);
+}
+
+/* Machine files name their devices with the fastest first. */
+void fake_mask_read(void)
+{
+    const char *mask = getenv("CUDA_VISIBLE_DEVICES");
+    const char *order = getenv("CUDA_DEVICE_ORDER");
+    struct hdpi_visibility seen = { 0 };
+    const char *uuids[FAKE_DEVICES_MAX];
+    int numbers[FAKE_DEVICES_MAX];
+
+    for (int i = 0; i < fake.device_count; i++) {
+        numbers[i] = i;
+        fake.devices[i].visible = -1;
+    }
+    if (hdpi_visibility_order(order) == HDPI_ORDER_PCI)
+        qsort(numbers, (size_t)fake.device_count, sizeof numbers[0],
+              by_address);
+    for (int i = 0; i < fake.device_count; i++)
+        uuids[i] = fake.devices[numbers[i]].info.uuid;
+    if (hdpi_visibility_resolve(&seen, mask, order, uuids, fake.device_count) !=
+        HDP_OK)
+        abort();
+    fake.mask_error = !seen.error ? 0
+                      : strcmp(seen.error, "cudaErrorNoDevice") == 0
+                          ? cudaErrorNoDevice
+                          : cudaErrorInvalidDevice;
+    fake.visible_count = seen.visible_count;
+    for (int i = 0; i < seen.visible_count; i++) {
+        fake.visible[i] = numbers[seen.visible[i]];
+        fake.devices[fake.visible[i]].visible = i;
+    }
+    hdpi_visibility_finish(&seen);
+}
+
+/* ---- begin and end -------------------------------------------------------- */
+
+static void forget(void)
+{
+    fake_streams_stop();
+    fake_handles_forget();
+    fake_memory_start();
+    fake_machine_close();
+    fake.started = 0;
+    fake.site_count = 0;
+    fake.all_calls = 0;
+    fake.poison = 0;
+    fake.queued = 0;
+    memset(&fake.config, 0, sizeof fake.config);
+    fake_rules_start();
+}
+
+static int start(const char *words)
+{
+    char why[FAKE_TEXT_MAX];
+
+    forget();
+    fake.config.copies = 1;
+    fake.config.driver = DRIVER;
+    snprintf(fake.config.machine, sizeof fake.config.machine, "twin");
+    if (fake_words_read(&fake.config, words, why) || fake_machine_open(why)) {
+        snprintf(fake.words, sizeof fake.words, "%s", why);
+        return -1;
+    }
+    snprintf(fake.words, sizeof fake.words, "%s", words);
+    fake_mask_read();
+    fake.zero_ns = fake_monotonic_ns();
+    atomic_store(&fake.pid, (int)getpid());
+    atomic_fetch_add(&fake.generation, 1);
+    fake.started = 1;
+    return 0;
+}
+
+void fake_begin(void)
+{
+    const char *words = getenv("FAKE_CUDA");
+
+    if (fake.started || start(words ? words : "") == 0)
+        return;
+    fprintf(stderr, "FAKE_CUDA: %s\n", fake.words);
+    abort();
+}
+
+int fake_start(const char *words)
+{
+    int result;
+
+    fake_lock();
+    result = start(words);
+    fake_unlock();
+    return result;
+}
+
+const char *fake_words(void)
+{
+    return fake.words;
+}
+
+/* ---- in mid-flight -------------------------------------------------------- */
+
+int fake_plant(const char *words)
+{
+    static struct fake_config wanted;
+    char why[FAKE_TEXT_MAX];
+    int result;
+
+    fake_lock();
+    fake_begin();
+    wanted = fake.config;
+    result = fake_words_read(&wanted, words, why);
+    if (result)
+        snprintf(fake.words, sizeof fake.words, "%s", why);
+    else
+        fake.config = wanted;
+    for (int i = 0; i < fake.device_count; i++) {
+        fake.devices[i].tenant_bytes = fake.config.tenant_bytes[i];
+        fake.devices[i].busy = (fake.config.busy >> i & 1) != 0;
+    }
+    fake_unlock();
+    return result;
+}
+
+void fake_calm(void)
+{
+    fake_lock();
+    for (int i = 0; i < fake.config.plant_count; i++)
+        fake.config.plants[i].spent = 1;
+    fake_streams_calm();
+    fake_unlock();
+}
+
+int64_t fake_free_bytes(int device)
+{
+    int64_t result = -1;
+
+    fake_lock();
+    fake_begin();
+    if (device >= 0 && device < fake.device_count)
+        result = fake_memory_free_bytes(&fake.devices[device]);
+    fake_unlock();
+    return result;
+}

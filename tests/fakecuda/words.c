@@ -1,0 +1,305 @@
+/* The words that describe a machine and its faults: key=value, separated by
+ * spaces, each read by the row of one table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/units.h"
+#include "state.h"
+
+struct reading {
+    struct fake_config *config;
+    const char *value; /* NUL-terminated, of the word */
+};
+
+/* ---- parts of a value ---------------------------------------------------- */
+
+static int read_int(const char **at, int64_t *out)
+{
+    struct hdpi_text text = { *at, strlen(*at), 0 };
+
+    if (!hdpi_text_int(&text, out))
+        return 0;
+    *at += text.at;
+    return 1;
+}
+
+static int read_mark(const char **at, char mark)
+{
+    if (**at != mark)
+        return 0;
+    ++*at;
+    return 1;
+}
+
+static int read_index(const char **at, int *out)
+{
+    int64_t number;
+
+    if (!read_int(at, &number) || number >= FAKE_DEVICES_MAX)
+        return 0;
+    *out = (int)number;
+    return 1;
+}
+
+static int read_time(const char *at, int64_t *out)
+{
+    struct hdpi_text text = { at, strlen(at), 0 };
+    double ns;
+
+    if (!hdpi_read_duration(&ns, &text))
+        return 0;
+    *out = (int64_t)ns;
+    return 1;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+static int read_machine(struct reading *self)
+{
+    return self->value[0] &&
+           hdpi_text_copy(self->config->machine, sizeof self->config->machine,
+                          self->value);
+}
+
+static int read_copies(struct reading *self)
+{
+    const char *at = self->value;
+
+    return read_index(&at, &self->config->copies) && *at == '\0' &&
+           self->config->copies > 0;
+}
+
+static int read_choice(const char *value, const char *no, const char *yes,
+                       int *out)
+{
+    *out = strcmp(value, yes) == 0;
+    return *out || strcmp(value, no) == 0;
+}
+
+static int read_clock(struct reading *self)
+{
+    return read_choice(self->value, "virtual", "real",
+                       &self->config->real_clock);
+}
+
+static int read_run(struct reading *self)
+{
+    return read_choice(self->value, "inline", "threads",
+                       &self->config->threads);
+}
+
+static int read_driver(struct reading *self)
+{
+    const char *at = self->value;
+    int64_t version;
+
+    if (!read_int(&at, &version) || *at != '\0' || version > 99999)
+        return 0;
+    self->config->driver = (int)version;
+    return 1;
+}
+
+static int read_nodriver(struct reading *self)
+{
+    self->config->driver = 0;
+    return self->value[0] == '\0';
+}
+
+static int read_seed(struct reading *self)
+{
+    const char *at = self->value;
+    int64_t seed;
+
+    if (!read_int(&at, &seed) || *at != '\0')
+        return 0;
+    self->config->seed = (uint64_t)seed;
+    return 1;
+}
+
+static int read_first(struct reading *self)
+{
+    return read_time(self->value, &self->config->first_product_ns);
+}
+
+static int read_busy(struct reading *self)
+{
+    const char *at = self->value;
+    int index;
+
+    if (!read_index(&at, &index) || *at != '\0')
+        return 0;
+    self->config->busy |= UINT64_C(1) << index;
+    return 1;
+}
+
+static int read_tenant(struct reading *self)
+{
+    const char *at = self->value;
+    int index;
+
+    if (!read_index(&at, &index) || !read_mark(&at, ':'))
+        return 0;
+    struct hdpi_text text = { at, strlen(at), 0 };
+    return hdpi_read_size(&self->config->tenant_bytes[index], &text);
+}
+
+static int read_peer(struct reading *self)
+{
+    static const char *const kinds[] = { "refuse:", "lie:", "hang:" };
+    struct fake_config *config = self->config;
+    struct fake_peer_row row = { 0 };
+    const char *at = self->value;
+
+    for (int i = 0; i < 3; i++) {
+        if (strncmp(at, kinds[i], strlen(kinds[i])) != 0)
+            continue;
+        at += strlen(kinds[i]);
+        row.kind = (enum fake_peering)i;
+        if (config->peer_count == FAKE_PEERS_MAX ||
+            !read_index(&at, &row.one) || !read_mark(&at, '-') ||
+            !read_index(&at, &row.other) || *at != '\0')
+            return 0;
+        config->peers[config->peer_count++] = row;
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- faults of calls ------------------------------------------------------ */
+
+/* "cudaMalloc:3" and what follows. */
+static int read_call(struct fake_plant_row *row, const char **at)
+{
+    size_t length = strcspn(*at, ":");
+
+    if (length == 0 || length >= sizeof row->name)
+        return 0;
+    memcpy(row->name, *at, length);
+    *at += length;
+    return read_mark(at, ':') && read_int(at, &row->nth) && row->nth > 0;
+}
+
+static int read_code(struct fake_plant_row *row, const char **at)
+{
+    int64_t code;
+
+    if (!read_mark(at, ':') || !read_int(at, &code) || code > 99999)
+        return 0;
+    row->code = (int)code;
+    return 1;
+}
+
+static int plant(struct reading *self, const struct fake_plant_row *row,
+                 const char *at)
+{
+    struct fake_config *config = self->config;
+
+    if (*at != '\0')
+        return 0;
+    for (int i = 0; i < config->plant_count; i++)
+        if (config->plants[i].spent) {
+            config->plants[i] = *row;
+            return 1;
+        }
+    if (config->plant_count == FAKE_PLANTS_MAX)
+        return 0;
+    config->plants[config->plant_count++] = *row;
+    return 1;
+}
+
+static int read_fail(struct reading *self)
+{
+    struct fake_plant_row row = { .kind = FAKE_FAIL, .code = -1 };
+    const char *at = self->value;
+
+    if (!read_call(&row, &at))
+        return 0;
+    row.lasting = read_mark(&at, '-');
+    if (*at != '\0' && !read_code(&row, &at))
+        return 0;
+    return plant(self, &row, at);
+}
+
+static int read_sticky(struct reading *self)
+{
+    struct fake_plant_row row = { .kind = FAKE_STICKY };
+    const char *at = self->value;
+
+    return read_call(&row, &at) && read_code(&row, &at) &&
+           plant(self, &row, at);
+}
+
+static int read_late(struct reading *self)
+{
+    struct fake_plant_row row = { .kind = FAKE_LATE };
+    const char *at = self->value;
+
+    if (!read_call(&row, &at))
+        return 0;
+    row.lasting = read_mark(&at, '-');
+    return read_mark(&at, ':') && read_time(at, &row.late_ns) &&
+           plant(self, &row, "");
+}
+
+static int read_hang(struct reading *self)
+{
+    struct fake_plant_row row = { .kind = FAKE_HANG };
+    const char *at = self->value;
+
+    return read_call(&row, &at) && plant(self, &row, at);
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+static const struct {
+    const char *key;
+    int (*read)(struct reading *self);
+} rows[] = {
+    { "machine", read_machine }, { "copies", read_copies },
+    { "clock", read_clock },     { "run", read_run },
+    { "driver", read_driver },   { "nodriver", read_nodriver },
+    { "seed", read_seed },       { "firstproduct", read_first },
+    { "busy", read_busy },       { "tenant", read_tenant },
+    { "peer", read_peer },       { "fail", read_fail },
+    { "sticky", read_sticky },   { "late", read_late },
+    { "hang", read_hang },
+};
+
+static int read_word(struct fake_config *config, char *word)
+{
+    char *value = strchr(word, '=');
+    struct reading self = { config, "" };
+
+    if (value) {
+        *value = '\0';
+        self.value = value + 1;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(word, rows[i].key) == 0) {
+            int fine = rows[i].read(&self);
+            if (value)
+                *value = '=';
+            return fine;
+        }
+    if (value)
+        *value = '=';
+    return 0;
+}
+
+int fake_words_read(struct fake_config *config, const char *words,
+                    char why[FAKE_TEXT_MAX])
+{
+    char copy[FAKE_TEXT_MAX], *rest = copy, *word;
+
+    if (!hdpi_text_copy(copy, sizeof copy, words)) {
+        snprintf(why, FAKE_TEXT_MAX, "more than %d bytes of words",
+                 FAKE_TEXT_MAX - 1);
+        return -1;
+    }
+    while ((word = strtok_r(rest, " \t\n", &rest)))
+        if (!read_word(config, word)) {
+            snprintf(why, FAKE_TEXT_MAX, "not understood: %.200s", word);
+            return -1;
+        }
+    return 0;
+}
