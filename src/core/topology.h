@@ -82,6 +82,10 @@ struct hdpi_figures {
  *  dtype that anyone could know, is -1 and 0: the file's first profile. */
 int hdpi_model_find(struct hdpi_figures *out, const struct hdpi_model *model,
                     int32_t probe, int32_t dtype);
+/** The same of products that accumulate in `compute` (HDP_*), 0: in any. */
+int hdpi_model_find_sums(struct hdpi_figures *out,
+                         const struct hdpi_model *model, int32_t probe,
+                         int32_t dtype, int32_t compute);
 /** NULL, or why nobody can say how long its work takes: the name of a machine
  *  that has no profile of it. A device that was itself simulated when its
  *  machine was recorded says so in its keys. */
@@ -95,16 +99,21 @@ double hdpi_figures_ns(const struct hdpi_figures *figures, int64_t items);
 struct hdpi_device_row {
     hdp_device info;
     struct hdpi_ask ask;
-    int32_t place; /* among the machine's GPUs before order and mask were
+    int32_t place;    /* among the machine's GPUs before order and mask were
                       applied; -1: they were not */
+    char barred[192]; /* why `auto` leaves it alone; "": it does not */
+    int32_t taken;    /* 1: because somebody else has it for himself */
     /* the topology's machine has it; NULL: the ask says all */
     const struct hdpi_model *model;
     /* of a simulated device's links; 0: not a limit */
     double in_bytes_per_second, out_bytes_per_second, reduce_bytes_per_second;
 };
 
+/* hdp_link.kind: where bytes pass between two GPUs. */
+enum { HDPI_LINK_HOST = 1, HDPI_LINK_PCI = 2, HDPI_LINK_NVLINK = 3 };
+
 struct hdpi_topology_link {
-    int32_t kind;
+    int32_t kind;             /* HDPI_LINK_*; 0: not known */
     int32_t peer;             /* 1: direct access works */
     int64_t bytes_per_second; /* 0: not known */
 };

@@ -73,6 +73,8 @@ struct cuda_blas {
     cublasStatus_t (*destroy)(cublasHandle_t handle);
     cublasStatus_t (*set_stream)(cublasHandle_t handle, cudaStream_t stream);
     cublasStatus_t (*set_math)(cublasHandle_t handle, cublasMath_t mode);
+    cublasStatus_t (*set_pointers)(cublasHandle_t handle,
+                                   cublasPointerMode_t mode);
     cublasStatus_t (*set_sms)(cublasHandle_t handle, int count); /* or NULL */
     cublasStatus_t (*get_version)(cublasHandle_t handle, int *out);
     const char *(*status_string)(cublasStatus_t code);
@@ -93,6 +95,13 @@ struct cuda;
  *  the file that is wanted; HDP_ERR_MEMORY. */
 hdp_status cuda_blas_open(struct cuda *self);
 void cuda_blas_close(struct cuda *self);
+/** The open handle as it is for the library's own products, whatever a caller
+ *  has set since. */
+hdp_status cuda_blas_reset(struct cuda *self);
+/** Version of the copy that this member uses or would use (130100 is 13.1.0),
+ *  0: there is none. Makes no CUDA call; any thread; leaves this thread's last
+ *  error. */
+int cuda_blas_version(struct cuda *self);
 /** The port's hook `blas`. */
 hdp_status cuda_blas(struct hdpi_device *device, void **out);
 
@@ -110,6 +119,16 @@ struct cuda_visit {
     enum cudaStreamCaptureMode mode;
 };
 
+enum { CUDA_KERNELS_MAX = 16 };
+
+/* What alloc and host_alloc have given out. */
+enum { CUDA_ON_DEVICE = 1, CUDA_PINNED = 2, CUDA_PAGEABLE = 3 };
+struct cuda_block {
+    void *memory;
+    size_t bytes;
+    int kind;
+};
+
 struct cuda {
     struct hdpi_device base;
     int ordinal; /* as the runtime counts: the logical id */
@@ -119,11 +138,15 @@ struct cuda {
     struct cuda_driver driver;
     struct cuda_blas blas;
     struct cuda_probe *probe;
-    CUlibrary image;   /* NULL until the first kernel */
+    CUlibrary image;                    /* NULL until the first kernel */
+    CUkernel kernels[CUDA_KERNELS_MAX]; /* by hdpk_kernel_id; NULL: not yet */
     CUcontext context; /* the device's primary one, from the first enter on */
     struct cuda_visit visits[CUDA_VISITS_MAX];
     int depth;    /* hooks that have entered and not left */
     int unpinned; /* 1: the warning about pinned memory was given */
+    int stuck;    /* 1: the queue did not end in time; what it uses is kept */
+    struct cuda_block *blocks;
+    size_t block_count, block_capacity;
 };
 
 static inline struct cuda *cuda_from(struct hdpi_device *device)
@@ -168,6 +191,33 @@ int cuda_is_fatal(cudaError_t code);
  *  make none. HDP_ERR_SYSTEM without a thread: fn was not run. */
 hdp_status cuda_apart(hdp_status (*fn)(void *), void *arg);
 
+/* ---- looking (cuda_row.c) -------------------------------------------------- */
+
+/* One look at the devices, on a thread of cuda_apart(). */
+struct cuda_look {
+    hdp_topology *topology;
+    const struct hdpi_ask *asks; /* NULL: what is there */
+    int32_t ask_count;
+    const struct hdpi_site *site; /* may be NULL */
+    int device_count;             /* visible ones */
+    struct hdpi_nvml *nvml;       /* NULL: absent, or not needed so far */
+    int asked_nvml;
+};
+
+/** What the driver says of a device, besides what was asked of it; and in
+ *  `barred` why `auto` would leave it alone. */
+hdp_status cuda_row_fill(struct hdpi_device_row *row, struct cuda_look *look,
+                         int ordinal);
+/** HDP_OK, or why a device cannot serve that was asked for by name. */
+hdp_status cuda_row_accept(const struct hdpi_device_row *row);
+/** Its lasting identity: "GPU-..." or "MIG-...". */
+hdp_status cuda_uuid(char *out, size_t capacity, int ordinal);
+/** 1 when the text is a UUID's beginning, as the driver reads one in a mask:
+ *  dashes and the case of digits count for nothing. */
+int cuda_uuid_begins(const char *uuid, const char *text);
+/** Where an ask stands in its text, as " (at 7)"; "" for one of a list. */
+void cuda_ask_place(char *out, size_t capacity, const struct hdpi_ask *ask);
+
 /* ---- the hooks, by file --------------------------------------------------- */
 
 /* cuda_enumerate.c */
@@ -183,9 +233,18 @@ hdp_status cuda_open(struct hdpi_device *device);
 void cuda_close(struct hdpi_device *device);
 hdp_status cuda_software(struct hdpi_device *device, char *out,
                          size_t capacity);
+hdp_status cuda_aside(struct hdpi_device *device, hdp_status (*fn)(void *),
+                      void *arg); /* the hook `apart` */
+/** Refuses a stream that this member cannot use or wait for: capturing, of
+ *  another device (any_device 0) or, on a partition, not of it. Device is
+ *  current. */
+hdp_status cuda_stream_check(struct cuda *self, cudaStream_t stream,
+                             int any_device);
 /* cuda_partition.c */
 hdp_status cuda_partition_take(struct cuda *self); /* sets partition, stream */
 void cuda_partition_give(struct cuda *self);       /* back to the context */
+/** 1 when the stream was made in the member's partition. */
+int cuda_partition_owns(const struct cuda *self, cudaStream_t stream);
 void cuda_forget(const struct hdpi_site *site);
 /* cuda_memory.c */
 hdp_status cuda_alloc(struct hdpi_device *device, void **out, size_t bytes);
@@ -199,6 +258,9 @@ void cuda_memory(struct hdpi_device *device, int64_t *out_held,
 /** 1 when a kernel of this member may use the pointer: its device's memory, or
  *  pinned host memory. Device is current. */
 int cuda_reaches(struct cuda *self, const void *pointer);
+int32_t cuda_locate(struct hdpi_device *device, const void *memory);
+/** Gives all of it back; what a stuck queue may use stays. */
+void cuda_memory_close(struct cuda *self);
 /* cuda_queue.c */
 hdp_status cuda_launch(struct hdpi_device *device, hdp_work_fn fn,
                        const hdp_shard *shard, void *user, int32_t *out_code);
@@ -209,12 +271,19 @@ hdp_status cuda_elapsed(struct hdpi_device *device, double *out_ns,
                         const struct hdpi_mark *from,
                         const struct hdpi_mark *to);
 hdp_status cuda_wait(struct hdpi_device *device, int64_t deadline_ns);
-hdp_status cuda_order(struct hdpi_device *device, void *stream, int first);
+hdp_status cuda_order(struct hdpi_device *device, void *stream, int32_t way);
 void *cuda_native(struct hdpi_device *device);
 /* cuda_kernel.c */
 hdp_status cuda_combine(struct hdpi_device *device,
                         const struct hdpk_combine *job);
+/** Loads the image where it is not yet: HDP_ERR_UNSUPPORTED where it has no code
+ *  for this device. Device is current, here and below. */
+hdp_status cuda_kernel_load(struct cuda *self);
 void cuda_kernel_unload(struct cuda *self);
+/** Launches a kernel of launch.h on the member's stream with its struct; about
+ *  so many threads have work. Loads the image first where it is not yet. */
+hdp_status cuda_kernel_launch(struct cuda *self, int32_t kernel,
+                              const void *args, int64_t threads);
 /* cuda_probe.c */
 hdp_status cuda_probe_open(struct hdpi_device *device,
                            struct hdpi_probe *probe);
