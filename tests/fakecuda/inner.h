@@ -64,6 +64,7 @@ struct fake_device {
                         slow_dtypes, display, memory_bytes */
     const struct hdpi_model *model; /* for hdpi_model_find() */
     const struct hdpi_ask *faults;  /* noise, seed, slow, ramp, drift */
+    struct hdpi_ask asked;          /* where they stand */
     double in_bytes_per_second, out_bytes_per_second, copy_bytes_per_second;
     double launch_ns, copy_fixed_ns; /* of an empty kernel, of a small copy */
     int64_t used_bytes;   /* of contexts and allocations of this process */
