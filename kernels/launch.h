@@ -87,6 +87,7 @@ struct hdpk_launch_fill {
  *   MEAN             factor sum n_s f_s / N,  offset sum n_s d_s / N
  *   SUM_OVER_TOTAL   factor sum f_s / N,      offset sum d_s / N
  *   MIN, MAX         with equal factors, the least or largest offset
+ * In f64 a mean's weights n_s / N are rounded, so there N is a power of two.
  * hdpk_pattern_offsets() finds offsets that make the mean's a whole number.
  */
 struct hdpk_launch_pattern {

@@ -17,8 +17,9 @@ extern "C" __global__ void hdpk_cuda_spin(struct hdpk_launch_spin job)
 {
     if (grid_thread() != 0)
         return;
+    const int64_t most = HDPK_SPIN_NS_MAX;
     int64_t begin = spin_now(), passed = 0;
-    int64_t ns = job.ns < HDPK_SPIN_NS_MAX ? job.ns : HDPK_SPIN_NS_MAX;
+    int64_t ns = job.ns < most ? job.ns : most;
     while (passed < ns)
         passed = spin_now() - begin;
     if (job.out_ns)
