@@ -37,6 +37,26 @@ const char *hdpi_variable(int32_t which)
     return secure_getenv(hdpi_variables[which]);
 }
 
+/* What the kernel keeps of it; setenv() does not reach there. */
+int hdpi_variable_at_start(char **out, int32_t which)
+{
+    size_t length = strlen(hdpi_variables[which]), capacity = 0;
+    char *line = NULL;
+    FILE *file;
+
+    *out = NULL;
+    file = getauxval(AT_SECURE) ? NULL : fopen("/proc/self/environ", "re");
+    if (!file)
+        return 0;
+    while (!*out && getdelim(&line, &capacity, '\0', file) > 0)
+        if (strncmp(line, hdpi_variables[which], length) == 0 &&
+            line[length] == '=')
+            *out = strdup(line + length + 1);
+    free(line);
+    (void)fclose(file);
+    return 1;
+}
+
 static int is_known(const char *name, size_t length)
 {
     for (int32_t i = 0; i < HDPI_VARIABLE_COUNT; ++i)

@@ -88,6 +88,7 @@ hdp_status hdp_group_create(hdp_group **out, hdp_context *context,
     for (i = 0; i < count; ++i) {
         asks[i].kind = HDP_CUDA;
         asks[i].logical_id = ids[i];
+        asks[i].position = -1;
         asks[i].margin_bytes = -1;
     }
     HDPI_TRY(create_from_asks(out, context, asks, count, options));
@@ -97,6 +98,25 @@ out:
 }
 
 /* ---- by specification ------------------------------------------------------ */
+
+/* Leaves what this build can run and nobody else has for himself. */
+static void leave_out(hdp_topology *topology, const struct hdpi_log *log)
+{
+    int32_t kept = 0;
+
+    for (int32_t i = 0; i < topology->info.device_count; ++i) {
+        struct hdpi_device_row *row = &topology->devices[i];
+        if (!row->barred[0]) {
+            if (kept != i)
+                topology->devices[kept] = *row;
+            kept++;
+            continue;
+        }
+        hdpi_log(log, HDP_LOG_WARN, "auto: %s (%s) is left out: %s",
+                 row->info.spec, row->info.name, row->barred);
+    }
+    topology->info.device_count = kept;
+}
 
 /* `auto`: every GPU this build can run, else the host with all its cores. */
 static hdp_status create_automatic(hdp_group **out, hdp_context *context,
@@ -110,8 +130,9 @@ static hdp_status create_automatic(hdp_group **out, hdp_context *context,
     HDPI_TRY(hdpi_topology_new(&topology));
     HDPI_TRY(hdpi_device_adapter(HDP_CUDA)->enumerate(topology, NULL, 0,
                                                       &context->site));
+    hdpi_spec_name_devices(topology);
+    leave_out(topology, &context->log);
     if (topology->info.device_count > 0) {
-        hdpi_spec_name_devices(topology);
         HDPI_TRY(hdpi_group_make(out, context, topology, options));
         goto out;
     }

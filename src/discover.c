@@ -44,6 +44,34 @@ static hdp_status look_at(hdp_topology *topology, const struct hdpi_spec *spec,
     return hdpi_discover_asked(topology, spec->asks, spec->count, site);
 }
 
+/* ---- the ways between devices ---------------------------------------------- */
+
+static hdp_status find_links(hdp_topology *topology,
+                             const struct hdpi_site *site)
+{
+    const struct hdpi_device_ops *ops = hdpi_device_adapter(HDP_CUDA);
+    size_t count = (size_t)topology->info.device_count;
+    const struct hdpi_device_row *rows = topology->devices;
+    int32_t gpus = 0;
+
+    for (size_t i = 0; i < count; i++)
+        gpus += rows[i].info.kind == HDP_CUDA;
+    if (gpus < 2 || topology->links)
+        return HDP_OK;
+    topology->links =
+        hdpi_alloc(count * count, sizeof *topology->links, "links");
+    if (!topology->links)
+        return HDP_ERR_MEMORY;
+    for (size_t i = 0; i < count * count; i++) {
+        size_t from = i / count, to = i % count;
+        if (from != to && rows[from].info.kind == HDP_CUDA &&
+            rows[to].info.kind == HDP_CUDA)
+            HDPI_RETURN_IF(
+                ops->link(&topology->links[i], &rows[from], &rows[to], site));
+    }
+    return HDP_OK;
+}
+
 /* Hosts first, then by logical id; parts of one GPU as they were asked for. */
 static int compare(const void *a, const void *b)
 {
@@ -232,6 +260,10 @@ static hdp_status apply_mask(hdp_topology *topology, const hdp_context *context,
             view.mask = context->variables[HDPI_CUDA_MASK];
         if (!view.order)
             view.order = context->variables[HDPI_CUDA_ORDER];
+        if (!asked) {
+            hdpi_mask_warn_order(topology, context);
+            return hdpi_mask_look(topology, context);
+        }
         topology->info.mask_set = view.mask != NULL;
     }
     if (!asked && (!described || view.gpu_count == 0))
@@ -259,6 +291,7 @@ static hdp_status discover(hdp_topology **out, const hdp_context *context,
         HDPI_TRY(look_around(topology, &context->site));
     put_in_order(topology);
     hdpi_spec_name_devices(topology);
+    HDPI_TRY(find_links(topology, &context->site));
     HDPI_TRY(apply_mask(topology, context, options, described));
     assert(hdpi_topology_is_valid(topology));
     tell(topology, log);
@@ -353,8 +386,8 @@ hdp_status hdp_topology_link(hdp_link *out, const hdp_topology *topology,
     HDPI_RETURN_IF(check_index(to, topology->info.device_count, "to"));
     if (!topology->links)
         return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                         "links between devices are found in a later version; "
-                         "machine files may give them");
+                         "no links are known: there are not two GPUs, or their "
+                         "machine's file does not tell");
     const struct hdpi_topology_link *link =
         &topology->links[(size_t)from * (size_t)topology->info.device_count +
                          (size_t)to];

@@ -1,5 +1,6 @@
 /* The ill and the dying group: it is lost once and stays so, everybody is woken,
  * and whoever asks hears the first reason. */
+#include "base/fate.h"
 #include "base/options.h"
 #include "internal.h"
 
@@ -21,6 +22,9 @@ void hdpi_group_lose(hdp_group *group)
     for (m = 0; m < group->member_count; ++m)
         if (group->members[m].comm)
             group->members[m].comm->ops->abort(group->members[m].comm);
+    /* and nobody waits for a device any longer */
+    for (m = 0; group->first_gpu >= 0 && m < group->member_count; ++m)
+        atomic_store(&group->members[m].device->deadline_ns, 1);
     (void)pthread_mutex_unlock(&group->lock);
     for (m = 0; m < HDPI_STEPS_IN_FLIGHT; ++m)
         hdpi_park_signal(&group->steps[m].agreed);
@@ -52,6 +56,45 @@ static int32_t who_is_inside(const hdp_group *group)
     return -1;
 }
 
+static hdp_status wait_here(void *arg)
+{
+    struct hdpi_member *member = arg;
+    struct hdpi_device *device = member->device;
+
+    atomic_store(&device->deadline_ns, 0);
+    return device->ops->wait(device, hdpi_deadline_ns(GRACE_NS));
+}
+
+/* A device that was late may still write to what the caller lent. One thread at
+ * a time waits for it: others find it overdue. */
+static hdp_status idle(struct hdpi_member *member)
+{
+    struct hdpi_device *device = member->device;
+    int32_t overdue = 1;
+    hdp_status status = HDP_ERR_TIMEOUT;
+
+    if (!atomic_load(&member->overdue))
+        return HDP_OK;
+    if (atomic_compare_exchange_strong(&member->overdue, &overdue, 2)) {
+        status = device->ops->apart(device, wait_here, member);
+        atomic_store(&member->overdue, status == HDP_ERR_TIMEOUT);
+    }
+    if (status != HDP_ERR_TIMEOUT)
+        return HDP_OK;
+    return hdpi_fail_member(HDP_ERR_TIMEOUT, member->index, member->rank,
+                            "the device of member %d is still at work",
+                            (int)member->index);
+}
+
+static hdp_status all_idle(hdp_group *group)
+{
+    int32_t m;
+
+    for (m = 0; group->first_gpu >= 0 && m < group->member_count; ++m)
+        HDPI_RETURN_IF(idle(&group->members[m]));
+    return HDP_OK;
+}
+
 hdp_status hdp_group_abort(hdp_group *group)
 {
     int32_t late;
@@ -64,7 +107,7 @@ hdp_status hdp_group_abort(hdp_group *group)
         *hdpi_error() = before; /* nothing failed for this caller */
     }
     if (hdpi_group_drained(group))
-        return HDP_OK;
+        return all_idle(group);
     late = who_is_inside(group);
     if (late < 0)
         return hdpi_fail(HDP_ERR_TIMEOUT, "a step is still under way");
@@ -82,8 +125,11 @@ hdp_status hdp_group_health(hdp_error *out, const hdp_group *group)
 
     if (!out)
         return hdpi_fail(HDP_ERR_ARGUMENT, "out is NULL");
-    HDPI_RETURN_IF(hdpi_group_check_any(group));
-    if (atomic_load_explicit(&group->lost, memory_order_acquire)) {
+    HDPI_RETURN_IF(hdpi_fork_check());
+    HDPI_RETURN_IF(hdpi_object_check(group, HDPI_GROUP, "group"));
+    if (hdpi_fate_check() != HDP_OK) { /* no group of this process is well */
+        health = *hdpi_error();
+    } else if (atomic_load_explicit(&group->lost, memory_order_acquire)) {
         (void)pthread_mutex_lock(&mine->lock);
         health = group->health;
         (void)pthread_mutex_unlock(&mine->lock);

@@ -39,7 +39,7 @@ struct hdpi_ask {
     int32_t kind;       /* HDP_HOST, HDP_CUDA, HDP_SIM */
     int32_t logical_id; /* -1: by uuid, or `all` */
     int32_t all;
-    int32_t position; /* byte offset in the text, for messages */
+    int32_t position; /* byte offset in the text, for messages; -1: none */
     char uuid[64];    /* cuda: full or unique prefix; sim: the name it bears */
     char name[HDPI_NAME_MAX];
     char driver[32];      /* sim: the version that it claims to run on */
@@ -127,6 +127,7 @@ struct hdp_topology {
     size_t mask_capacity;
     char (*mask_uuids)[64]; /* one an entry: what it names, visible or not;
                                "": nothing. NULL: not known */
+    int32_t driver; /* 1: one of GPUs has answered, so it has read its mask */
     const char *visibility_error; /* of hdpi_visibility_error(); NULL: none */
     struct hdpi_topology_link *links; /* device_count^2 row-major, or NULL */
     struct hdpi_machine *machine;     /* where the rows' models live, or NULL */

@@ -237,6 +237,7 @@ static hdp_status look_around(void *arg)
     HDPI_RETURN_IF(cuda_may_call());
     if (cuda_driver_version() == 0)
         return tell_nothing(look, cudaErrorInsufficientDriver);
+    look->topology->driver = 1;
     hdpi_process_started(); /* from here on a child could not use CUDA */
     code = cudaGetDeviceCount(&count);
     if (is_answer(code) || (code == cudaSuccess && count == 0))
