@@ -144,15 +144,6 @@ int fake_copy(const struct fake_copy *asked)
     return code;
 }
 
-int fake_memory_copy(void *target, const void *source, size_t bytes,
-                     enum cudaMemcpyKind kind, CUstream stream)
-{
-    const struct fake_copy asked = { target, source, bytes, bytes,
-                                     bytes,  1,      kind,  stream };
-
-    return fake_copy(&asked);
-}
-
 /* ---- fills ---------------------------------------------------------------- */
 
 struct pour {

@@ -78,28 +78,6 @@ void fake_poison(int code)
     pthread_cond_broadcast(&fake.moved);
 }
 
-/* The code that the call is to return, 0: none. */
-static int planted(const char *function, int usual, struct fake_thread *self)
-{
-    int code = 0;
-
-    for (int i = 0; i < fake.config.plant_count; i++) {
-        struct fake_plant_row *row = &fake.config.plants[i];
-        if (row->kind == FAKE_HANG || row->spent ||
-            strcmp(row->name, function) != 0 || !strikes(row))
-            continue;
-        if (row->kind == FAKE_LATE) {
-            self->late_ns = row->late_ns;
-            continue;
-        }
-        if (row->kind == FAKE_STICKY)
-            fake_poison(row->code);
-        if (!code)
-            code = row->code < 0 ? usual : row->code;
-    }
-    return code;
-}
-
 int fake_hangs(const char *kernel)
 {
     int result = 0;
@@ -129,6 +107,30 @@ static int translate(unsigned what, int code)
            : code == cudaErrorMemoryAllocation
                ? (int)CUBLAS_STATUS_ALLOC_FAILED
                : (int)CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+/* The code that the call is to return, 0: none. */
+static int planted(const char *function, int usual, struct fake_thread *self)
+{
+    int code = 0;
+
+    for (int i = 0; i < fake.config.plant_count; i++) {
+        struct fake_plant_row *row = &fake.config.plants[i];
+        if (row->kind == FAKE_HANG || row->spent ||
+            strcmp(row->name, function) != 0 || !strikes(row))
+            continue;
+        if (row->kind == FAKE_LATE) {
+            self->late_ns = row->late_ns;
+            continue;
+        }
+        if (row->kind == FAKE_STICKY) {
+            fake_poison(row->code);
+            code = translate(self->what, row->code);
+        } else if (!code) {
+            code = row->code < 0 ? usual : row->code;
+        }
+    }
+    return code;
 }
 
 /* A driver of an older major version than the runtime is as good as none. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/spec_keys.h"
 #include "json/json.h"
 #include "state.h"
 
@@ -106,7 +107,8 @@ static void fill(int number, int count)
     device->number = number;
     device->info = fake.machine->topology->devices[model].info;
     device->model = &fake.machine->models[model];
-    device->faults = &fake.machine->faults[model];
+    device->asked = fake.machine->faults[model];
+    device->faults = &device->asked;
     tell_apart(&device->info, number / count);
     find_links(device);
     device->copy_bytes_per_second =
@@ -114,6 +116,29 @@ static void fill(int number, int count)
     device->launch_ns = launch_of(device->model);
     device->tenant_bytes = fake.config.tenant_bytes[number];
     device->busy = (fake.config.busy >> number & 1) != 0;
+}
+
+/* As the machine file's own: noise=3%/slow=2x@100. */
+static int add_keys(const struct fake_keys_row *row, char why[FAKE_TEXT_MAX])
+{
+    size_t start = 0, end;
+    uint32_t seen = 0;
+
+    if (row->device >= fake.device_count) {
+        snprintf(why, FAKE_TEXT_MAX, "keys of device %d, which is not there",
+                 row->device);
+        return -1;
+    }
+    for (;; start = end + 1) {
+        end = start + strcspn(row->keys + start, "/");
+        if (hdpi_spec_read_key(&fake.devices[row->device].asked, &seen,
+                               row->keys, start, end) != HDP_OK) {
+            snprintf(why, FAKE_TEXT_MAX, "%s", hdpi_error()->text);
+            return -1;
+        }
+        if (row->keys[end] == '\0')
+            return 0;
+    }
 }
 
 int fake_machine_open(char why[FAKE_TEXT_MAX])
@@ -145,6 +170,9 @@ int fake_machine_open(char why[FAKE_TEXT_MAX])
     fake.device_count = count * fake.config.copies;
     for (int i = 0; i < fake.device_count; i++)
         fill(i, count);
+    for (int i = 0; i < fake.config.keys_count; i++)
+        if (add_keys(&fake.config.keys[i], why))
+            return -1;
     return 0;
 }
 

@@ -13,9 +13,6 @@ int fake_memory_register(struct fake_device *device, void *pointer,
 /** Checks the guards and that no stream may use it; 1 and a breach for what is
  *  no block of that kind. */
 int fake_memory_free(void *pointer, enum fake_memory kind);
-/** Queues a copy, as cudaMemcpyAsync does: 0 or the runtime's code. */
-int fake_memory_copy(void *target, const void *source, size_t bytes,
-                     enum cudaMemcpyKind kind, CUstream stream);
 /** 1: it was a block, and was freed. */
 int fake_memory_was(const void *pointer);
 #endif

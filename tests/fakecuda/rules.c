@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "state.h"
 
 enum { TAG = 0x66616b65 };
@@ -15,6 +16,7 @@ enum { TAG = 0x66616b65 };
 /* Shared with forked children, whose breaches are their parent's. */
 struct breach {
     atomic_int claimed, written;
+    int pid; /* of the process that began with it */
     char text[FAKE_TEXT_MAX];
 };
 
@@ -30,6 +32,7 @@ static struct breach *breach_page(void)
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         abort();
+    page->pid = (int)getpid();
     if (!atomic_compare_exchange_strong(&first, &none, page)) {
         munmap(page, sizeof *page);
         page = none;
@@ -64,6 +67,11 @@ void fake_rules_start(void)
 {
     struct breach *page = breach_page();
 
+    if (page->pid != (int)getpid()) { /* the parent keeps its own */
+        atomic_store(&first, NULL);
+        munmap(page, sizeof *page);
+        page = breach_page();
+    }
     atomic_store(&page->written, 0);
     atomic_store(&page->claimed, 0);
 }

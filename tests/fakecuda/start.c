@@ -41,7 +41,7 @@ static int by_address(const void *left, const void *right)
 }
 
 /* Machine files name their devices with the fastest first. */
-void fake_mask_read(void)
+static void read_mask(void)
 {
     const char *mask = getenv("CUDA_VISIBLE_DEVICES");
     const char *order = getenv("CUDA_DEVICE_ORDER");
@@ -90,20 +90,26 @@ static void forget(void)
     fake_rules_start();
 }
 
+/* Forking with a whole state: a child may begin a process of its own. */
 static int start(const char *words)
 {
+    static int watched;
     char why[FAKE_TEXT_MAX];
+
+    if (!watched)
+        watched = pthread_atfork(fake_lock, fake_unlock, fake_unlock) == 0;
 
     forget();
     fake.config.copies = 1;
     fake.config.driver = DRIVER;
     snprintf(fake.config.machine, sizeof fake.config.machine, "twin");
-    if (fake_words_read(&fake.config, words, why) || fake_machine_open(why)) {
+    if (fake_words_read(&fake.config, words, 0, why) ||
+        fake_machine_open(why)) {
         snprintf(fake.words, sizeof fake.words, "%s", why);
         return -1;
     }
     snprintf(fake.words, sizeof fake.words, "%s", words);
-    fake_mask_read();
+    read_mask();
     fake.zero_ns = fake_monotonic_ns();
     atomic_store(&fake.pid, (int)getpid());
     atomic_fetch_add(&fake.generation, 1);
@@ -147,7 +153,7 @@ int fake_plant(const char *words)
     fake_lock();
     fake_begin();
     wanted = fake.config;
-    result = fake_words_read(&wanted, words, why);
+    result = fake_words_read(&wanted, words, 1, why);
     if (result)
         snprintf(fake.words, sizeof fake.words, "%s", why);
     else

@@ -10,6 +10,7 @@ enum {
     FAKE_PLANTS_MAX = 256,
     FAKE_SITES_MAX = 512,
     FAKE_PEERS_MAX = 64,
+    FAKE_KEYS_MAX = 16,
     FAKE_NAME_MAX = 64,
     FAKE_TEXT_MAX = 1024
 };
@@ -34,6 +35,11 @@ struct fake_peer_row {
     int one, other; /* numbers of devices */
 };
 
+struct fake_keys_row {
+    int device;
+    char keys[128];
+};
+
 struct fake_config {
     char machine[FAKE_TEXT_MAX];
     int copies, real_clock, threads;
@@ -44,12 +50,15 @@ struct fake_config {
     int64_t tenant_bytes[FAKE_DEVICES_MAX];
     struct fake_peer_row peers[FAKE_PEERS_MAX];
     int peer_count;
+    struct fake_keys_row keys[FAKE_KEYS_MAX];
+    int keys_count;
     struct fake_plant_row plants[FAKE_PLANTS_MAX];
     int plant_count;
 };
 
-/** Adds words to a configuration: 0, or -1 with the reason in why. */
-int fake_words_read(struct fake_config *config, const char *words,
+/** Adds words to a configuration, once a process has started only those that
+ *  plant something: 0, or -1 with the reason in why. */
+int fake_words_read(struct fake_config *config, const char *words, int started,
                     char why[FAKE_TEXT_MAX]);
 
 /* ---- the process --------------------------------------------------------- */
@@ -95,8 +104,6 @@ int64_t fake_monotonic_ns(void);
 /** Reads the machine file and makes its devices: 0, or -1 with the reason. */
 int fake_machine_open(char why[FAKE_TEXT_MAX]);
 void fake_machine_close(void);
-/** What the mask of the environment lets through. */
-void fake_mask_read(void);
 /** How a pair was spoiled; -1: it was not. */
 int fake_peering(const struct fake_device *one,
                  const struct fake_device *other);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "device/sim_pace.h"
 #include "queue.h"
 
@@ -284,9 +285,15 @@ static int is_running(void)
 
 void fake_streams_stop(void)
 {
+    int forked = fake.started && atomic_load(&fake.pid) != (int)getpid();
+
+    if (forked) /* the threads stayed with the parent */
+        fake.workers = 0;
     streams.dropping = 1;
-    for (size_t i = 0; i < streams.count; i++)
+    for (size_t i = 0; i < streams.count; i++) {
         streams.rows[i]->queue->ended = 1;
+        streams.rows[i]->queue->running &= !forked;
+    }
     fake_streams_calm();
     while (fake.workers > 0 || is_running())
         pthread_cond_wait(&fake.moved, &fake.lock);

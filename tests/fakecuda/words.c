@@ -1,5 +1,6 @@
 /* The words that describe a machine and its faults: key=value, separated by
  * spaces, each read by the row of one table. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +166,40 @@ static int read_peer(struct reading *self)
     return 0;
 }
 
+static int read_keys(struct reading *self)
+{
+    struct fake_config *config = self->config;
+    struct fake_keys_row row;
+    const char *at = self->value;
+
+    if (config->keys_count == FAKE_KEYS_MAX || !read_index(&at, &row.device) ||
+        !read_mark(&at, ':') || !hdpi_text_copy(row.keys, sizeof row.keys, at))
+        return 0;
+    config->keys[config->keys_count++] = row;
+    return 1;
+}
+
 /* ---- faults of calls ------------------------------------------------------ */
+
+/* A misspelt name would plant nothing. Some have a version behind them. */
+static int is_function(const char *name)
+{
+    static const char *const versions[] = { "", "_v2", "_v3" };
+    char symbol[FAKE_NAME_MAX + 4];
+    int found = 0;
+    Dl_info self;
+    void *library;
+
+    if (!dladdr(&fake, &self) ||
+        !(library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD)))
+        return 1;
+    for (int i = 0; i < 3; i++) {
+        snprintf(symbol, sizeof symbol, "%s%s", name, versions[i]);
+        found |= dlsym(library, symbol) != NULL;
+    }
+    dlclose(library);
+    return found;
+}
 
 /* "cudaMalloc:3" and what follows. */
 static int read_call(struct fake_plant_row *row, const char **at)
@@ -176,7 +210,8 @@ static int read_call(struct fake_plant_row *row, const char **at)
         return 0;
     memcpy(row->name, *at, length);
     *at += length;
-    return read_mark(at, ':') && read_int(at, &row->nth) && row->nth > 0;
+    return (row->kind == FAKE_HANG || is_function(row->name)) &&
+           read_mark(at, ':') && read_int(at, &row->nth) && row->nth > 0;
 }
 
 static int read_code(struct fake_plant_row *row, const char **at)
@@ -253,19 +288,20 @@ static int read_hang(struct reading *self)
 
 static const struct {
     const char *key;
+    int first; /* 1: only before the process has started */
     int (*read)(struct reading *self);
 } rows[] = {
-    { "machine", read_machine }, { "copies", read_copies },
-    { "clock", read_clock },     { "run", read_run },
-    { "driver", read_driver },   { "nodriver", read_nodriver },
-    { "seed", read_seed },       { "firstproduct", read_first },
-    { "busy", read_busy },       { "tenant", read_tenant },
-    { "peer", read_peer },       { "fail", read_fail },
-    { "sticky", read_sticky },   { "late", read_late },
-    { "hang", read_hang },
+    { "machine", 1, read_machine }, { "copies", 1, read_copies },
+    { "clock", 1, read_clock },     { "run", 1, read_run },
+    { "driver", 1, read_driver },   { "nodriver", 1, read_nodriver },
+    { "seed", 1, read_seed },       { "keys", 1, read_keys },
+    { "busy", 0, read_busy },       { "tenant", 0, read_tenant },
+    { "peer", 0, read_peer },       { "fail", 0, read_fail },
+    { "sticky", 0, read_sticky },   { "late", 0, read_late },
+    { "hang", 0, read_hang },       { "firstproduct", 0, read_first },
 };
 
-static int read_word(struct fake_config *config, char *word)
+static int read_word(struct fake_config *config, char *word, int started)
 {
     char *value = strchr(word, '=');
     struct reading self = { config, "" };
@@ -276,7 +312,7 @@ static int read_word(struct fake_config *config, char *word)
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(word, rows[i].key) == 0) {
-            int fine = rows[i].read(&self);
+            int fine = !(started && rows[i].first) && rows[i].read(&self);
             if (value)
                 *value = '=';
             return fine;
@@ -286,7 +322,7 @@ static int read_word(struct fake_config *config, char *word)
     return 0;
 }
 
-int fake_words_read(struct fake_config *config, const char *words,
+int fake_words_read(struct fake_config *config, const char *words, int started,
                     char why[FAKE_TEXT_MAX])
 {
     char copy[FAKE_TEXT_MAX], *rest = copy, *word;
@@ -297,7 +333,7 @@ int fake_words_read(struct fake_config *config, const char *words,
         return -1;
     }
     while ((word = strtok_r(rest, " \t\n", &rest)))
-        if (!read_word(config, word)) {
+        if (!read_word(config, word, started)) {
             snprintf(why, FAKE_TEXT_MAX, "not understood: %.200s", word);
             return -1;
         }
