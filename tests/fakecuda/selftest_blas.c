@@ -234,15 +234,21 @@ static const struct kind kinds[] = {
     { "i8", CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, 0 },
 };
 
-static void test_products(void **state)
+static void check_kinds(const char *words)
 {
-    (void)state;
-    begin("machine=lab");
+    begin(words);
     OK(cudaSetDevice(1));
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i)
         for (int turn = 0; turn < 4; ++turn)
             check_kind(&kinds[i], turn);
     end();
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    check_kinds("machine=lab");
+    check_kinds("machine=lab run=threads");
 }
 
 /* 1 + 2^-12 is lost to tf32 and kept by f32; so is it by the handle's mode. */

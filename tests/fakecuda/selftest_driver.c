@@ -197,7 +197,7 @@ static CUresult launch(CUfunction function, unsigned grid, CUstream stream,
                           parameters, NULL);
 }
 
-static void test_launch(void **state)
+static void check_launch(const char *words)
 {
     enum { COUNT = 1000 };
     CUlibrary library;
@@ -205,8 +205,7 @@ static void test_launch(void **state)
     struct add add;
     float *held;
 
-    (void)state;
-    begin("machine=twin");
+    begin(words);
     OK(fake_kernel_register(&add_kernel));
     OK(cudaSetDevice(1));
     library = load(image12);
@@ -229,6 +228,13 @@ static void test_launch(void **state)
     OK(cuMemFree(other));
     OK(cuLibraryUnload(library));
     end();
+}
+
+static void test_launch(void **state)
+{
+    (void)state;
+    check_launch("machine=twin");
+    check_launch("machine=twin run=threads");
 }
 
 static void test_images(void **state)
