@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "driver.h"
-#include "state.h"
+#include "runtime.h"
 
 enum {
     VALUE = cudaErrorInvalidValue,
@@ -10,26 +10,29 @@ enum {
     UNKNOWN = cudaErrorUnknown
 };
 
+/* Bytes a second that no slot for cards has. */
+static const double NVLINK_LEAST = 64e9;
+
 /* ---- versions and errors -------------------------------------------------- */
 
 cudaError_t cudaDriverGetVersion(int *driverVersion)
 {
-    int code = fake_enter("cudaDriverGetVersion", VALUE, FAKE_ALWAYS);
+    cudaError_t code = enter("cudaDriverGetVersion", VALUE, FAKE_ALWAYS);
 
     if (code)
         return code;
     *driverVersion = fake_driver_version();
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
 {
-    int code = fake_enter("cudaRuntimeGetVersion", VALUE, FAKE_ALWAYS);
+    cudaError_t code = enter("cudaRuntimeGetVersion", VALUE, FAKE_ALWAYS);
 
     if (code)
         return code;
     *runtimeVersion = CUDART_VERSION;
-    return fake_leave(0);
+    return leave(0);
 }
 
 /* Neither poison nor the lack of a driver goes away by being read. */
@@ -47,23 +50,23 @@ static int pending(int clear)
 
 cudaError_t cudaGetLastError(void)
 {
-    int code = fake_enter("cudaGetLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
+    cudaError_t code = enter("cudaGetLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
 
     if (code)
         return code;
-    code = pending(1);
-    fake_leave(0);
+    code = (cudaError_t)pending(1);
+    leave(0);
     return code;
 }
 
 cudaError_t cudaPeekAtLastError(void)
 {
-    int code = fake_enter("cudaPeekAtLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
+    cudaError_t code = enter("cudaPeekAtLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
 
     if (code)
         return code;
-    code = pending(0);
-    fake_leave(0);
+    code = (cudaError_t)pending(0);
+    leave(0);
     return code;
 }
 
@@ -71,22 +74,22 @@ cudaError_t cudaPeekAtLastError(void)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    int code = fake_enter("cudaGetDeviceCount", cudaErrorNoDevice, 0);
+    cudaError_t code = enter("cudaGetDeviceCount", cudaErrorNoDevice, 0);
 
     if (code)
         return code;
     *count = fake_device_count();
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
-    int code = fake_enter("cudaGetDevice", UNKNOWN, 0);
+    cudaError_t code = enter("cudaGetDevice", UNKNOWN, 0);
 
     if (code)
         return code;
     *device = fake_self()->ordinal;
-    return fake_leave(0);
+    return leave(0);
 }
 
 static int make_current(int ordinal, int current)
@@ -106,27 +109,27 @@ static int make_current(int ordinal, int current)
 
 cudaError_t cudaSetDevice(int device)
 {
-    int code = fake_enter("cudaSetDevice", cudaErrorDevicesUnavailable, 0);
+    cudaError_t code = enter("cudaSetDevice", cudaErrorDevicesUnavailable, 0);
 
-    return code ? code : fake_leave(make_current(device, 1));
+    return code ? code : leave(make_current(device, 1));
 }
 
 cudaError_t cudaInitDevice(int device, unsigned int deviceFlags,
                            unsigned int flags)
 {
-    int code = fake_enter("cudaInitDevice", cudaErrorDevicesUnavailable, 0);
+    cudaError_t code = enter("cudaInitDevice", cudaErrorDevicesUnavailable, 0);
 
     (void)deviceFlags;
     (void)flags;
-    return code ? code : fake_leave(make_current(device, 0));
+    return code ? code : leave(make_current(device, 0));
 }
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-    int code = fake_enter("cudaDeviceSynchronize", cudaErrorLaunchFailure,
-                          FAKE_CONTEXT | FAKE_UNSAFE);
+    cudaError_t code = enter("cudaDeviceSynchronize", cudaErrorLaunchFailure,
+                             FAKE_CONTEXT | FAKE_UNSAFE);
 
-    return code ? code : fake_leave(fake_device_finish(fake_current_device()));
+    return code ? code : leave(fake_device_finish(fake_current_device()));
 }
 
 /* ---- what a device is ----------------------------------------------------- */
@@ -143,16 +146,16 @@ static unsigned pci_part(const hdp_device *info, int part)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
                                    int device)
 {
-    int code = fake_enter("cudaDeviceGetAttribute", DEVICE, 0);
+    cudaError_t code = enter("cudaDeviceGetAttribute", DEVICE, 0);
     struct fake_device *found;
 
     if (code)
         return code;
     found = fake_device(device);
     if (!found)
-        return fake_leave(cudaErrorInvalidDevice);
+        return leave(cudaErrorInvalidDevice);
     fake_touch(found);
-    return fake_leave(fake_attribute(value, (int)attr, found));
+    return leave(fake_attribute(value, (int)attr, found));
 }
 
 static void describe(const struct fake_device *device,
@@ -189,34 +192,34 @@ static void describe(const struct fake_device *device,
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 {
-    int code = fake_enter("cudaGetDeviceProperties", DEVICE, 0);
+    cudaError_t code = enter("cudaGetDeviceProperties", DEVICE, 0);
     struct fake_device *found;
 
     if (code)
         return code;
     found = fake_device(device);
     if (!found)
-        return fake_leave(cudaErrorInvalidDevice);
+        return leave(cudaErrorInvalidDevice);
     fake_touch(found);
     describe(found, prop);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
 {
-    int code = fake_enter("cudaDeviceGetPCIBusId", DEVICE, 0);
+    cudaError_t code = enter("cudaDeviceGetPCIBusId", DEVICE, 0);
     struct fake_device *found;
 
     if (code)
         return code;
     found = fake_device(device);
     if (!found)
-        return fake_leave(cudaErrorInvalidDevice);
+        return leave(cudaErrorInvalidDevice);
     if (!pciBusId || len < (int)strlen(found->info.pci) + 1)
-        return fake_leave(cudaErrorInvalidValue);
+        return leave(cudaErrorInvalidValue);
     fake_touch(found);
     snprintf(pciBusId, (size_t)len, "%s", found->info.pci);
-    return fake_leave(0);
+    return leave(0);
 }
 
 /* ---- peers ---------------------------------------------------------------- */
@@ -224,7 +227,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
 cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device,
                                     int peerDevice)
 {
-    int code = fake_enter("cudaDeviceCanAccessPeer", DEVICE, 0);
+    cudaError_t code = enter("cudaDeviceCanAccessPeer", DEVICE, 0);
     struct fake_device *one, *other;
 
     if (code)
@@ -232,47 +235,74 @@ cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device,
     one = fake_device(device);
     other = fake_device(peerDevice);
     if (!one || !other)
-        return fake_leave(cudaErrorInvalidDevice);
+        return leave(cudaErrorInvalidDevice);
     fake_touch(one);
     fake_touch(other);
     *canAccessPeer = 0;
     if (one != other)
         fake_link(one, other, canAccessPeer);
-    return fake_leave(0);
+    return leave(0);
+}
+
+/* Atomics cross NVLink alone, and no slot is as fast as that. */
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr,
+                                      int srcDevice, int dstDevice)
+{
+    cudaError_t code = enter("cudaDeviceGetP2PAttribute", DEVICE, 0);
+    struct fake_device *one, *other;
+    double speed;
+    int peer = 0;
+
+    if (code)
+        return code;
+    one = fake_device(srcDevice);
+    other = fake_device(dstDevice);
+    if (!one || !other || one == other)
+        return leave(cudaErrorInvalidDevice);
+    fake_touch(one);
+    fake_touch(other);
+    speed = fake_link(one, other, &peer);
+    if (attr == cudaDevP2PAttrAccessSupported)
+        *value = peer;
+    else if (attr == cudaDevP2PAttrNativeAtomicSupported)
+        *value = peer && speed > NVLINK_LEAST;
+    else
+        return leave(cudaErrorInvalidValue);
+    return leave(0);
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
 {
-    int code = fake_enter("cudaDeviceEnablePeerAccess",
-                          cudaErrorPeerAccessUnsupported, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaDeviceEnablePeerAccess",
+                             cudaErrorPeerAccessUnsupported, FAKE_CONTEXT);
     struct fake_device *own, *other;
     CUcontext context;
-    int peer = 0;
+    int peer = 0, made;
 
     if (code)
         return code;
     own = fake_current_device();
     other = fake_device(peerDevice);
     if (!other || other == own)
-        return fake_leave(cudaErrorInvalidDevice);
+        return leave(cudaErrorInvalidDevice);
     if (flags != 0)
-        return fake_leave(cudaErrorInvalidValue);
+        return leave(cudaErrorInvalidValue);
     fake_touch(other);
     fake_link(own, other, &peer);
     if (!peer)
-        return fake_leave(cudaErrorPeerAccessUnsupported);
+        return leave(cudaErrorPeerAccessUnsupported);
     if (own->peers >> other->number & 1)
-        return fake_leave(cudaErrorPeerAccessAlreadyEnabled);
-    code = fake_primary(other, &context);
-    if (!code)
+        return leave(cudaErrorPeerAccessAlreadyEnabled);
+    made = fake_primary(other, &context);
+    if (!made)
         own->peers |= UINT64_C(1) << other->number;
-    return fake_leave(code);
+    return leave(made);
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
 {
-    int code = fake_enter("cudaDeviceDisablePeerAccess",
-                          cudaErrorPeerAccessNotEnabled, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaDeviceDisablePeerAccess",
+                             cudaErrorPeerAccessNotEnabled, FAKE_CONTEXT);
     struct fake_device *own, *other;
 
     if (code)
@@ -280,11 +310,11 @@ cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
     own = fake_current_device();
     other = fake_device(peerDevice);
     if (!other)
-        return fake_leave(cudaErrorInvalidDevice);
+        return leave(cudaErrorInvalidDevice);
     if (!(own->peers >> other->number & 1))
-        return fake_leave(cudaErrorPeerAccessNotEnabled);
+        return leave(cudaErrorPeerAccessNotEnabled);
     own->peers &= ~(UINT64_C(1) << other->number);
-    return fake_leave(0);
+    return leave(0);
 }
 
 /* ---- the driver's functions ----------------------------------------------- */
@@ -315,16 +345,16 @@ cudaError_t cudaGetDriverEntryPointByVersion(
     unsigned long long flags,
     enum cudaDriverEntryPointQueryResult *driverStatus)
 {
-    int code = fake_enter("cudaGetDriverEntryPointByVersion",
-                          cudaErrorNotSupported, 0);
+    cudaError_t code =
+        enter("cudaGetDriverEntryPointByVersion", cudaErrorNotSupported, 0);
 
     (void)flags;
     if (code)
         return code;
     if (!symbol || !funcPtr)
-        return fake_leave(cudaErrorInvalidValue);
+        return leave(cudaErrorInvalidValue);
     look_up(symbol, funcPtr, cudaVersion, driverStatus);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t
@@ -332,13 +362,14 @@ cudaGetDriverEntryPoint(const char *symbol, void **funcPtr,
                         unsigned long long flags,
                         enum cudaDriverEntryPointQueryResult *driverStatus)
 {
-    int code = fake_enter("cudaGetDriverEntryPoint", cudaErrorNotSupported, 0);
+    cudaError_t code =
+        enter("cudaGetDriverEntryPoint", cudaErrorNotSupported, 0);
 
     (void)flags;
     if (code)
         return code;
     if (!symbol || !funcPtr)
-        return fake_leave(cudaErrorInvalidValue);
+        return leave(cudaErrorInvalidValue);
     look_up(symbol, funcPtr, CUDART_VERSION, driverStatus);
-    return fake_leave(0);
+    return leave(0);
 }

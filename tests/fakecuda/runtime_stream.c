@@ -1,7 +1,7 @@
 /* The runtime: streams, events, capture. Times of events have the grain of real
  * ones. */
 #include <stdlib.h>
-#include "state.h"
+#include "runtime.h"
 
 enum {
     HANDLE = cudaErrorInvalidResourceHandle,
@@ -14,66 +14,66 @@ enum {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 {
-    int code = fake_enter("cudaStreamCreateWithFlags",
-                          cudaErrorMemoryAllocation, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamCreateWithFlags",
+                             cudaErrorMemoryAllocation, FAKE_CONTEXT);
     CUcontext context;
 
     if (code)
         return code;
     if (!pStream || flags > cudaStreamNonBlocking)
-        return fake_leave(cudaErrorInvalidValue);
+        return leave(cudaErrorInvalidValue);
     context = fake_current_context();
     *pStream = fake_stream_new(context, flags, context->sms);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    int code = fake_enter("cudaStreamDestroy", HANDLE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamDestroy", HANDLE, FAKE_CONTEXT);
 
     if (code)
         return code;
     if (!fake_handle_is(stream, FAKE_STREAM) ||
         stream == stream->handle.device->standard)
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     fake_stream_end(stream);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    int code = fake_enter("cudaStreamQuery", FAILURE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamQuery", FAILURE, FAKE_CONTEXT);
     CUstream found;
 
     if (code)
         return code;
     found = fake_stream_of(stream);
     if (!found)
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     if (fake_stream_capturing(found))
-        return fake_leave(cudaErrorStreamCaptureUnsupported);
-    return fake_leave(fake_stream_idle(found) ? 0 : cudaErrorNotReady);
+        return leave(cudaErrorStreamCaptureUnsupported);
+    return leave(fake_stream_idle(found) ? 0 : cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    int code = fake_enter("cudaStreamSynchronize", FAILURE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamSynchronize", FAILURE, FAKE_CONTEXT);
     CUstream found;
 
     if (code)
         return code;
     found = fake_stream_of(stream);
     if (!found)
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     if (fake_stream_capturing(found))
-        return fake_leave(cudaErrorStreamCaptureUnsupported);
-    return fake_leave(fake_stream_finish(found));
+        return leave(cudaErrorStreamCaptureUnsupported);
+    return leave(fake_stream_finish(found));
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned int flags)
 {
-    int code = fake_enter("cudaStreamWaitEvent", HANDLE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamWaitEvent", HANDLE, FAKE_CONTEXT);
     CUstream found;
 
     (void)flags;
@@ -81,16 +81,16 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
         return code;
     found = fake_stream_of(stream);
     if (!found || !fake_handle_is(event, FAKE_EVENT))
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     if (event->mark && !fake_stream_capturing(found))
         fake_mark_wait(found, event->mark);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn,
                                void *userData)
 {
-    int code = fake_enter("cudaLaunchHostFunc", FAILURE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaLaunchHostFunc", FAILURE, FAKE_CONTEXT);
     struct fake_work work = { .kind = FAKE_WORK_HOST, .effect = fn };
     CUstream found;
 
@@ -98,11 +98,11 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn,
         return code;
     found = fake_stream_of(stream);
     if (!found)
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     if (!fn)
-        return fake_leave(cudaErrorInvalidValue);
+        return leave(cudaErrorInvalidValue);
     work.lent = userData;
-    return fake_leave(fake_enqueue(found, &work));
+    return leave(fake_enqueue(found, &work));
 }
 
 /* ---- capture -------------------------------------------------------------- */
@@ -110,48 +110,48 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn,
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                   enum cudaStreamCaptureStatus *pCaptureStatus)
 {
-    int code = fake_enter("cudaStreamIsCapturing", HANDLE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamIsCapturing", HANDLE, FAKE_CONTEXT);
     CUstream found;
 
     if (code)
         return code;
     found = fake_stream_of(stream);
     if (!found)
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     *pCaptureStatus =
         (enum cudaStreamCaptureStatus)fake_stream_capturing(found);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
                                    enum cudaStreamCaptureMode mode)
 {
-    int code = fake_enter("cudaStreamBeginCapture", VALUE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamBeginCapture", VALUE, FAKE_CONTEXT);
     CUstream found;
 
     if (code)
         return code;
     found = fake_stream_of(stream);
-    return fake_leave(found ? fake_stream_capture(found, (int)mode) : HANDLE);
+    return leave(found ? fake_stream_capture(found, (int)mode) : HANDLE);
 }
 
 /* What was captured is not kept: no graph comes of it. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
 {
-    int code = fake_enter("cudaStreamEndCapture", VALUE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaStreamEndCapture", VALUE, FAKE_CONTEXT);
     CUstream found;
 
     if (code)
         return code;
     found = fake_stream_of(stream);
     *pGraph = NULL;
-    return fake_leave(found ? fake_stream_capture_end(found) : HANDLE);
+    return leave(found ? fake_stream_capture_end(found) : HANDLE);
 }
 
 cudaError_t
 cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
-    int code = fake_enter("cudaThreadExchangeStreamCaptureMode", VALUE, 0);
+    cudaError_t code = enter("cudaThreadExchangeStreamCaptureMode", VALUE, 0);
     struct fake_thread *self;
     int before;
 
@@ -161,42 +161,42 @@ cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
     before = self->capture_mode;
     self->capture_mode = (int)*mode;
     *mode = (enum cudaStreamCaptureMode)before;
-    return fake_leave(0);
+    return leave(0);
 }
 
 /* ---- events --------------------------------------------------------------- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
-    int code = fake_enter("cudaEventCreateWithFlags", cudaErrorMemoryAllocation,
-                          FAKE_CONTEXT);
+    cudaError_t code = enter("cudaEventCreateWithFlags",
+                             cudaErrorMemoryAllocation, FAKE_CONTEXT);
 
     if (code)
         return code;
     if (!event || flags > (cudaEventBlockingSync | cudaEventDisableTiming))
-        return fake_leave(cudaErrorInvalidValue);
+        return leave(cudaErrorInvalidValue);
     *event = fake_handle_new(FAKE_EVENT, sizeof **event, fake_current_device());
     (*event)->flags = flags;
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
-    int code = fake_enter("cudaEventDestroy", HANDLE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaEventDestroy", HANDLE, FAKE_CONTEXT);
 
     if (code)
         return code;
     if (!fake_handle_is(event, FAKE_EVENT))
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     fake_mark_drop(event->mark);
     event->mark = NULL;
     fake_handle_end(event);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    int code = fake_enter("cudaEventRecord", HANDLE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaEventRecord", HANDLE, FAKE_CONTEXT);
     struct fake_mark *before;
     CUstream found;
 
@@ -204,40 +204,40 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
         return code;
     found = fake_stream_of(stream);
     if (!found || !fake_handle_is(event, FAKE_EVENT))
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     if (found->handle.device != event->handle.device) {
         fake_break("an event of device %d was recorded on a stream of device "
                    "%d",
                    event->handle.device->number, found->handle.device->number);
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     }
     before = event->mark;
     event->mark = fake_stream_capturing(found) ? NULL : fake_mark_new(found);
     fake_mark_drop(before);
-    return fake_leave(0);
+    return leave(0);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    int code = fake_enter("cudaEventQuery", FAILURE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaEventQuery", FAILURE, FAKE_CONTEXT);
 
     if (code)
         return code;
     if (!fake_handle_is(event, FAKE_EVENT))
-        return fake_leave(HANDLE);
-    return fake_leave(
+        return leave(HANDLE);
+    return leave(
         !event->mark || fake_mark_over(event->mark) ? 0 : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    int code = fake_enter("cudaEventSynchronize", FAILURE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaEventSynchronize", FAILURE, FAKE_CONTEXT);
 
     if (code)
         return code;
     if (!fake_handle_is(event, FAKE_EVENT))
-        return fake_leave(HANDLE);
-    return fake_leave(event->mark ? fake_mark_finish(event->mark) : 0);
+        return leave(HANDLE);
+    return leave(event->mark ? fake_mark_finish(event->mark) : 0);
 }
 
 static int has_time(const struct CUevent_st *event)
@@ -252,19 +252,19 @@ static int64_t grained(int64_t ns)
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
-    int code = fake_enter("cudaEventElapsedTime", FAILURE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaEventElapsedTime", FAILURE, FAKE_CONTEXT);
 
     if (code)
         return code;
     if (!fake_handle_is(start, FAKE_EVENT) || !fake_handle_is(end, FAKE_EVENT))
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     if (!has_time(start) || !has_time(end) ||
         start->handle.device != end->handle.device)
-        return fake_leave(HANDLE);
+        return leave(HANDLE);
     if (!fake_mark_over(start->mark) || !fake_mark_over(end->mark))
-        return fake_leave(cudaErrorNotReady);
+        return leave(cudaErrorNotReady);
     *ms = (float)((double)(grained(end->mark->time_ns) -
                            grained(start->mark->time_ns)) /
                   1e6);
-    return fake_leave(0);
+    return leave(0);
 }

@@ -135,7 +135,7 @@ static void test_masks(void **state)
             setenv("CUDA_DEVICE_ORDER", row->order, 1);
         begin("machine=desk");
         setenv("CUDA_VISIBLE_DEVICES", "1", 1); /* too late */
-        int code = cudaGetDeviceCount(&count);
+        int code = (int)cudaGetDeviceCount(&count);
         if (code == 0)
             OK(cudaDeviceGetAttribute(&bus, cudaDevAttrPciBusId, 0));
         if (code != row->code || count != row->count || bus != row->first)
@@ -151,7 +151,7 @@ static void test_masks(void **state)
 
 static void *read_pending(void *out)
 {
-    *(int *)out = cudaPeekAtLastError();
+    *(int *)out = (int)cudaPeekAtLastError();
     return NULL;
 }
 
@@ -176,27 +176,6 @@ static void test_pending(void **state)
     OK(cudaGetLastError());
     OK(cudaMalloc(&memory, 64));
     OK(cudaFree(memory));
-    end();
-}
-
-static void test_not_ready_is_not_pending(void **state)
-{
-    cudaStream_t stream;
-    void *from, *to;
-
-    (void)state;
-    begin("clock=real");
-    stream = new_stream();
-    from = device_memory(1 << 20);
-    to = pinned_memory(1 << 20);
-    for (int i = 0; i < 500; i++) /* 42 us each */
-        OK(cudaMemcpyAsync(to, from, 1 << 20, cudaMemcpyDefault, stream));
-    SAYS(600, cudaStreamQuery(stream));
-    OK(cudaPeekAtLastError());
-    OK(cudaStreamSynchronize(stream));
-    OK(cudaFree(from));
-    OK(cudaFreeHost(to));
-    OK(cudaStreamDestroy(stream));
     end();
 }
 
@@ -345,7 +324,6 @@ int main(void)
         cmocka_unit_test(test_copies_of_devices),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_pending),
-        cmocka_unit_test(test_not_ready_is_not_pending),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_busy),

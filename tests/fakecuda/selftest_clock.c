@@ -263,6 +263,7 @@ static void paced(const char *words)
     OK(cudaEventRecord(event, stream));
     SAYS(600, cudaEventQuery(event));
     SAYS(600, cudaStreamQuery(stream));
+    OK(cudaPeekAtLastError()); /* that is no error */
     OK(cudaEventSynchronize(event));
     took = real_ns() - start;
     assert_true(took >= 30e6);

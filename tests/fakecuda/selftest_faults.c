@@ -52,7 +52,7 @@ static void test_words(void **state)
 static int malloc_fails(void)
 {
     void *memory = NULL;
-    int code = cudaMalloc(&memory, 64);
+    int code = (int)cudaMalloc(&memory, 64);
 
     if (code == 0)
         OK(cudaFree(memory));
@@ -120,7 +120,7 @@ static void test_late(void **state)
 
 static void *elsewhere(void *out)
 {
-    *(int *)out = cudaSetDevice(0);
+    *(int *)out = (int)cudaSetDevice(0);
     return NULL;
 }
 
