@@ -60,8 +60,10 @@ static void fill(CUdevResource *out, const struct fake_device *device,
     out->type =
         sms > 0 ? CU_DEV_RESOURCE_TYPE_SM : CU_DEV_RESOURCE_TYPE_INVALID;
     out->sm.smCount = (unsigned)sms;
+#if CUDA_VERSION >= 13000
     out->sm.minSmPartitionSize = (unsigned)least;
     out->sm.smCoscheduledAlignment = (unsigned)step;
+#endif
     set_origin(out, &origin);
 }
 

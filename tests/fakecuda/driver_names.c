@@ -15,8 +15,10 @@ static const struct {
     NAME(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
     NAME(CUDA_ERROR_DEINITIALIZED, "driver shutting down"),
     NAME(CUDA_ERROR_STUB_LIBRARY, "CUDA driver is a stub library"),
+#if CUDA_VERSION >= 13000
     NAME(CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
          "API call is not supported in the installed CUDA driver"),
+#endif
     NAME(CUDA_ERROR_DEVICE_UNAVAILABLE,
          "CUDA-capable device(s) is/are busy or unavailable"),
     NAME(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
