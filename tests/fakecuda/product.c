@@ -1,10 +1,11 @@
-/* Matrix products for real: a row of op(a) and a column of op(b) at a time,
- * widened to double, so that every type takes the one inner loop. */
+/* Matrix products for real: operands are widened to double, so that the one
+ * blocked kernel serves every type, and sums rounded as the type says. */
 #include "product.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../../kernels/half.h"
+#include "../../kernels/kernels.h"
 
 int64_t fake_type_bytes(enum fake_type type)
 {
@@ -124,14 +125,15 @@ int64_t fake_product_extent(int64_t rows, int64_t columns, int64_t ld)
     return rows > 0 && columns > 0 ? (columns - 1) * ld + rows : 0;
 }
 
-/* op(a) by rows and op(b) by columns, each k wide, as doubles. */
+/* lines x columns of doubles, whatever lies where. */
 static void widen(double *out, enum fake_type type, const void *base,
-                  int64_t lines, int64_t k, int64_t line_step, int64_t k_step)
+                  int64_t lines, int64_t columns, int64_t line_step,
+                  int64_t column_step)
 {
     for (int64_t line = 0; line < lines; ++line)
-        for (int64_t l = 0; l < k; ++l)
-            out[line * k + l] =
-                fake_type_read(type, base, line * line_step + l * k_step);
+        for (int64_t i = 0; i < columns; ++i)
+            out[line * columns + i] =
+                fake_type_read(type, base, line * line_step + i * column_step);
 }
 
 static const void *element(const void *base, enum fake_type type, int64_t i)
@@ -139,43 +141,44 @@ static const void *element(const void *base, enum fake_type type, int64_t i)
     return (const unsigned char *)base + i * fake_type_bytes(type);
 }
 
-static void multiply(const struct fake_product *job, const double *a,
-                     const double *b, void *c)
+/* Columns of sums into columns of c. */
+static void deliver(const struct fake_product *job, const double *sums, void *c)
 {
     for (int64_t j = 0; j < job->n; ++j)
         for (int64_t i = 0; i < job->m; ++i) {
-            const double *row = a + i * job->k, *column = b + j * job->k;
             int64_t at = j * job->ldc + i;
-            double sum = 0;
-            for (int64_t l = 0; l < job->k; ++l)
-                sum += row[l] * column[l];
-            sum = job->alpha * round_to(job->sum, sum);
+            double value =
+                job->alpha * round_to(job->sum, sums[j * job->m + i]);
             if (job->beta != 0)
-                sum += job->beta * fake_type_read(job->type_c, c, at);
-            fake_type_write(job->type_c, c, at, sum);
+                value += job->beta * fake_type_read(job->type_c, c, at);
+            fake_type_write(job->type_c, c, at, value);
         }
 }
 
+/* Columns of c are rows of its transpose, which is op(b)' op(a)'. */
 void fake_product_run(const struct fake_product *job)
 {
-    int64_t wide = (job->m + job->n) * (job->k > 0 ? job->k : 1);
-    double *a = malloc((size_t)wide * sizeof *a);
-    double *b = a ? a + job->m * job->k : NULL;
+    int64_t m = job->m, n = job->n, k = job->k;
+    double *b = malloc((size_t)(n * k + k * m + n * m) * sizeof *b);
+    double *a = b + n * k, *sums = a + k * m;
 
-    if (!a)
-        abort(); /* at most 2^25 doubles: this machine is out of memory */
+    if (!b)
+        abort(); /* this machine is out of memory */
     for (int64_t i = 0; i < job->batch; ++i) {
-        widen(a, job->type_a, element(job->a, job->type_a, i * job->stride_a),
-              job->m, job->k, job->transpose_a ? job->lda : 1,
-              job->transpose_a ? 1 : job->lda);
         widen(b, job->type_b, element(job->b, job->type_b, i * job->stride_b),
-              job->n, job->k, job->transpose_b ? 1 : job->ldb,
+              n, k, job->transpose_b ? 1 : job->ldb,
               job->transpose_b ? job->ldb : 1);
-        multiply(job, a, b,
-                 (unsigned char *)job->c +
-                     i * job->stride_c * fake_type_bytes(job->type_c));
+        widen(a, job->type_a, element(job->a, job->type_a, i * job->stride_a),
+              k, m, job->transpose_a ? 1 : job->lda,
+              job->transpose_a ? job->lda : 1);
+        memset(sums, 0, (size_t)(n * m) * sizeof *sums);
+        if (k > 0)
+            hdpk_gemm_f64(n, m, k, b, k, a, m, sums, m);
+        deliver(job, sums,
+                (unsigned char *)job->c +
+                    i * job->stride_c * fake_type_bytes(job->type_c));
     }
-    free(a);
+    free(b);
 }
 
 /* The first column number by number, others as copies of it, turned by a few
