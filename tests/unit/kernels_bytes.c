@@ -68,10 +68,9 @@ static void rows_of_any_length_at_any_place(void **state)
         }
         bytes = (size_t)((job.rows + 1) * job.target_stride) + lead;
         source =
-            malloc((size_t)((job.rows + 1) * job.source_stride) + skip + 1);
-        target = malloc(bytes + 1);
-        wanted = malloc(bytes + 1);
-        assert_true(source && target && wanted);
+            twin_alloc((size_t)((job.rows + 1) * job.source_stride) + skip + 1);
+        target = twin_alloc(bytes + 1);
+        wanted = twin_alloc(bytes + 1);
         data_draw(source, HDP_U8,
                   (job.rows + 1) * job.source_stride + (int64_t)skip);
         data_draw(target, HDP_U8, (int64_t)bytes);
@@ -84,9 +83,9 @@ static void rows_of_any_length_at_any_place(void **state)
         job.source = source + skip;
         launch(round % 4, HDPK_ROWS, &job);
         assert_memory_equal(target, wanted, bytes);
-        free(source);
-        free(target);
-        free(wanted);
+        twin_free(source);
+        twin_free(target);
+        twin_free(wanted);
     }
 }
 
@@ -111,6 +110,15 @@ static void the_base_is_small_and_tells_places_apart(void **state)
     }
 }
 
+/* What the check has found before it looks. */
+static int64_t *found_make(void)
+{
+    int64_t *out = twin_alloc(2 * sizeof *out);
+    out[0] = 0;
+    out[1] = INT64_MAX;
+    return out;
+}
+
 static int64_t wanted_value(const struct hdpk_launch_pattern *job, int64_t i)
 {
     return job->factor * hdpk_pattern_base(job->seed, job->origin + i) +
@@ -122,7 +130,8 @@ static void a_pattern_is_written_and_found(void **state)
     (void)state;
     for (int round = 0; round < 120 * DTYPES; ++round) {
         int32_t dtype = dtypes[round % DTYPES];
-        int64_t count = data_count() + 1, out[2] = { 0, INT64_MAX }, broken;
+        int64_t count = data_count() + 1, broken;
+        int64_t *out = found_make();
         struct data_run run = data_make(dtype, count);
         struct hdpk_launch_pattern job = { .data = run.data,
                                            .seed = chance_draw(-9, 9),
@@ -150,6 +159,7 @@ static void a_pattern_is_written_and_found(void **state)
         assert_int_equal(out[0], (count - broken + 6) / 7);
         assert_int_equal(out[1], job.origin + broken);
         data_drop(&run);
+        twin_free(out);
     }
 }
 
@@ -158,8 +168,9 @@ static void what_counts_as_wrong(void **state)
 {
     (void)state;
     for (int twin = 0; twin < 2; ++twin) {
-        float data[40];
-        int64_t out[2] = { 0, INT64_MAX };
+        struct data_run run = data_make(HDP_F32, 40);
+        float *data = run.data;
+        int64_t *out = found_make();
         struct hdpk_launch_check job = { data, out, 0,  0,       0,
                                          0,    0,   40, HDP_F32, 0 };
         for (int i = 0; i < 40; ++i)
@@ -170,6 +181,8 @@ static void what_counts_as_wrong(void **state)
         launch(twin, HDPK_CHECK, &job);
         assert_int_equal(out[0], 1);
         assert_int_equal(out[1], 33);
+        data_drop(&run);
+        twin_free(out);
     }
 }
 
@@ -182,7 +195,8 @@ static void a_mean_of_patterns_is_a_pattern(void **state)
     for (int round = 0; round < 200; ++round) {
         enum { MEMBERS = 4, COUNT = 333 };
         int32_t dtype = floats[round % 4];
-        int64_t offsets[MEMBERS], counts[MEMBERS], mean, out[2];
+        int64_t offsets[MEMBERS], counts[MEMBERS], mean;
+        int64_t *out = found_make();
         struct data_run runs[MEMBERS];
         struct hdpk_launch_combine job = { .dtype = dtype,
                                            .op = HDP_OP_MEAN,
@@ -220,8 +234,6 @@ static void a_mean_of_patterns_is_a_pattern(void **state)
                     job.total += 1 + counts[s] / 2;
                 }
         launch(round & 4, HDPK_COMBINE, &job);
-        out[0] = 0;
-        out[1] = INT64_MAX;
         launch(round & 4, HDPK_CHECK, &check);
         if (round % 5 == 0) /* 16 bits may round the difference away */
             assert_in_range(out[0], dtype == HDP_F32 ? 300 : 1, COUNT);
@@ -229,6 +241,7 @@ static void a_mean_of_patterns_is_a_pattern(void **state)
             assert_int_equal(out[0], 0);
         for (int s = 0; s < MEMBERS; ++s)
             data_drop(&runs[s]);
+        twin_free(out);
     }
 }
 
@@ -263,25 +276,23 @@ static void offsets_are_found_where_there_are_any(void **state)
 
 static void spin_takes_its_time_and_no_more(void **state)
 {
+    const int64_t ns[] = { -5, 0, 300000, 2000000, INT64_MAX };
+    int64_t *out = twin_alloc(sizeof *out);
     (void)state;
-    for (int twin = 0; twin < 2; ++twin) {
-        int64_t ns[] = { -5, 0, 300000, 2000000, INT64_MAX };
+    for (int twin = 0; twin < 2; ++twin)
         for (int i = 0; i < 5; ++i) {
-            int64_t out = -1;
-            struct hdpk_launch_spin job = { &out, ns[i] };
+            struct hdpk_launch_spin job = { out, ns[i] };
             int64_t least = ns[i] < 0                  ? 0
                             : ns[i] < HDPK_SPIN_NS_MAX ? ns[i]
                                                        : HDPK_SPIN_NS_MAX;
-            if (twin)
-                twin_run(HDPK_SPIN, &job, 2, 3);
-            else
-                hdpk_host_spin(&job);
-            assert_in_range(out, least, INT64_C(10000000000));
+            *out = -1;
+            launch(twin, HDPK_SPIN, &job);
+            assert_in_range(*out, least, INT64_C(10000000000));
             job.out_ns = NULL;
             if (i < 3)
                 launch(twin, HDPK_SPIN, &job);
         }
-    }
+    twin_free(out);
 }
 
 static void the_table_is_right(void **state)
@@ -306,9 +317,10 @@ static void the_table_is_right(void **state)
 /* What no kernel has a form for changes nothing. */
 static void unknown_types_are_left_alone(void **state)
 {
-    uint16_t data[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    uint16_t *data = twin_alloc(8 * sizeof *data);
     const uint16_t before[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     (void)state;
+    memcpy(data, before, sizeof before);
     for (int twin = 0; twin < 2; ++twin) {
         struct hdpk_launch_accumulate add = { data, data, 1, 0, 1, HDP_I32, 0 };
         struct hdpk_launch_scale scale = { data, 2, 0, 1, HDP_U8, 0 };
@@ -322,8 +334,9 @@ static void unknown_types_are_left_alone(void **state)
         launch(twin, HDPK_CONVERT, &from);
         launch(twin, HDPK_FILL, &fill);
         launch(twin, HDPK_PATTERN, &write);
-        assert_memory_equal(data, before, sizeof data);
+        assert_memory_equal(data, before, sizeof before);
     }
+    twin_free(data);
 }
 
 int main(void)

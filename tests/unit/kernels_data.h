@@ -117,8 +117,8 @@ static inline long double data_at(const void *data, int32_t dtype, int64_t i)
 /* ---- runs of elements ------------------------------------------------------ */
 
 struct data_run {
-    unsigned char *memory; /* for free() */
-    void *data;            /* element 0 */
+    unsigned char *memory;
+    void *data; /* element 0 */
     size_t bytes;
 };
 
@@ -130,16 +130,14 @@ static inline struct data_run data_make(int32_t dtype, int64_t count)
     size_t lead = (size_t)chance_draw(0, (int)(16 / size) - 1) * size;
     struct data_run run;
     run.bytes = (size_t)count * size;
-    run.memory = malloc(lead + run.bytes > 0 ? lead + run.bytes : 1);
-    if (!run.memory)
-        abort();
+    run.memory = twin_alloc(lead + run.bytes);
     run.data = run.memory + lead;
     return run;
 }
 
 static inline void data_drop(struct data_run *run)
 {
-    free(run->memory);
+    twin_free(run->memory);
     run->memory = NULL;
 }
 

@@ -196,40 +196,44 @@ static void convert_both(void **state)
 /* A double that rounds to f32 first and then to 16 bits would go up. */
 static void convert_rounds_once(void **state)
 {
-    const double values[2] = { 1.0 + 0x1p-11 - 0x1p-40,
-                               1.0 + 0x1p-8 + 0x1p-40 };
-    uint16_t got[2];
-    struct hdpk_launch_convert job = { .source = values,
-                                       .target = got,
+    struct data_run values = data_make(HDP_F64, 2), run = data_make(HDP_F16, 2);
+    const uint16_t *got = run.data;
+    struct hdpk_launch_convert job = { .source = values.data,
+                                       .target = run.data,
                                        .count = 1,
                                        .target_dtype = HDP_F16,
                                        .source_dtype = HDP_F64 };
     (void)state;
+    ((double *)values.data)[0] = 1.0 + 0x1p-11 - 0x1p-40;
+    ((double *)values.data)[1] = 1.0 + 0x1p-8 + 0x1p-40;
     hdpk_host_convert(&job);
     job.first = 1;
     job.target_dtype = HDP_BF16;
     data_launch(HDPK_CONVERT, &job);
     assert_int_equal(got[0], 0x3c00);
     assert_int_equal(got[1], 0x3f81);
+    data_drop(&values);
+    data_drop(&run);
 }
 
 /* In place, between types of one size. */
 static void convert_in_place(void **state)
 {
-    uint16_t data[100], codes[100];
+    struct data_run run = data_make(HDP_F16, 100);
+    uint16_t *data = run.data, codes[100];
     struct hdpk_launch_convert job = { .source = data,
                                        .target = data,
                                        .count = 100,
                                        .target_dtype = HDP_BF16,
                                        .source_dtype = HDP_F16 };
     (void)state;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 100; ++i)
         codes[i] = data[i] = (uint16_t)chance_draw(0, 0x7bff);
-    }
     data_launch(HDPK_CONVERT, &job);
     for (int i = 0; i < 100; ++i)
         assert_int_equal(
             data[i], data_nearest16(HDP_BF16, data_value16(HDP_F16, codes[i])));
+    data_drop(&run);
 }
 
 int main(void)

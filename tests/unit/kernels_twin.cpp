@@ -1,4 +1,5 @@
 /* Every x.cu compiled as C++, and one way to launch them. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "kernels_twin.h"
@@ -57,4 +58,17 @@ extern "C" void twin_run(int32_t kernel, const void *args, unsigned blocks,
             threadIdx.x = thread;
             kernels[kernel](args);
         }
+}
+
+extern "C" void *twin_alloc(size_t bytes)
+{
+    void *memory = malloc(bytes > 0 ? bytes : 1);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+extern "C" void twin_free(void *memory)
+{
+    free(memory);
 }
