@@ -21,8 +21,9 @@ foreach(major IN ITEMS 12 13)
 endforeach()
 list(APPEND hdp_test_environment HDP_FAKE_CUDA=$<TARGET_FILE:fakecuda>)
 
-# hdp_fake_program(TARGET SOURCE): a test of the shared library on the fake; one
-# that reaches inner symbols links the objects: hdp_fake_inner_program().
+# hdp_fake_program(TARGET SOURCE [LIBRARY]): a test of the shared library on the
+# fake, with CUDA 12's images where none is named; one that reaches inner symbols
+# links the objects: hdp_fake_inner_program().
 function(hdp_fake_program target source)
     add_executable(${target} ${source})
     hdp_flags(${target})
@@ -34,7 +35,11 @@ function(hdp_fake_program target source)
     if(TARGET hdp_bench_parts)
         target_link_libraries(${target} PRIVATE hdp_bench_parts hdp_kernels)
     endif()
-    target_link_libraries(${target} PRIVATE hdp_fake12 fakecuda Cmocka::cmocka
+    set(library hdp_fake12)
+    if(ARGC GREATER 2)
+        set(library ${ARGV2})
+    endif()
+    target_link_libraries(${target} PRIVATE ${library} fakecuda Cmocka::cmocka
         Jansson::hidden Threads::Threads ${CMAKE_DL_LIBS} m)
 endfunction()
 function(hdp_fake_inner_program target source)
@@ -50,12 +55,15 @@ function(hdp_fake_inner_program target source)
         Jansson::hidden Threads::Threads ${CMAKE_DL_LIBS} m)
 endfunction()
 
-# One program an idea; inner_ ones reach inner symbols.
+# One program an idea; inner_ ones reach inner symbols, those that end in _13
+# have CUDA 13's images.
 file(GLOB sources CONFIGURE_DEPENDS ${hdp_test_dir}/cuda/*.c)
 foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     if(name MATCHES "^inner_")
         hdp_fake_inner_program(cuda_${name} ${source})
+    elseif(name MATCHES "_13$")
+        hdp_fake_program(cuda_${name} ${source} hdp_fake13)
     else()
         hdp_fake_program(cuda_${name} ${source})
     endif()
