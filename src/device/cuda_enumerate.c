@@ -41,7 +41,7 @@ static void write_reason(char *out, size_t capacity, cudaError_t code,
                          const struct hdpi_site *site)
 {
     int version = cuda_driver_version();
-    char words[256], versions[64];
+    char words[160], versions[64];
 
     if (version == 0)
         cuda_loader_words(words, sizeof words);
