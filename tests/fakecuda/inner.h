@@ -116,11 +116,12 @@ struct fake_handle {
     enum fake_kind kind;
     int alive;
     struct fake_device *device; /* may be NULL */
-    struct fake_handle *next;
+    struct fake_handle *next, *before;
 };
 
 /** A zeroed struct of a kind, on the list of all; never NULL. It is kept until
- *  the next fake_start(), so that use after its end can be told. */
+ *  the next fake_start(), so that use after its end can be told; of ended
+ *  events only the last thousands are. */
 void *fake_handle_new(enum fake_kind kind, size_t bytes,
                       struct fake_device *device);
 /** 1: a living handle of the kind. Breaks a rule for one that has ended. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "state.h"
 
-enum { TAG = 0x66616b65 };
+enum { TAG = 0x66616b65, BURIED_MAX = 4096 };
 
 /* ---- breaches ------------------------------------------------------------- */
 
@@ -85,6 +85,9 @@ static const char *const names[FAKE_KINDS] = {
     [FAKE_BLAS] = "cuBLAS handle"
 };
 
+static struct fake_handle *buried[BURIED_MAX]; /* ended events */
+static size_t buried_count;
+
 static int is_counted(enum fake_kind kind)
 {
     return kind != FAKE_CTX && kind != FAKE_KERNEL;
@@ -102,6 +105,8 @@ void *fake_handle_new(enum fake_kind kind, size_t bytes,
     handle->alive = 1;
     handle->device = device;
     handle->next = fake.handles;
+    if (handle->next)
+        handle->next->before = handle;
     fake.handles = handle;
     fake.alive[kind] += is_counted(kind);
     return handle;
@@ -118,6 +123,30 @@ int fake_handle_is(const void *pointer, enum fake_kind kind)
     return handle->alive;
 }
 
+static void destroy(struct fake_handle *handle)
+{
+    if (handle->kind == FAKE_EVENT)
+        fake_mark_drop(((CUevent)(void *)handle)->mark);
+    if (handle->next)
+        handle->next->before = handle->before;
+    if (handle->before)
+        handle->before->next = handle->next;
+    else
+        fake.handles = handle->next;
+    handle->tag = 0;
+    free(handle);
+}
+
+/* Programs that make an event a step would keep them all. */
+static void bury(struct fake_handle *handle)
+{
+    struct fake_handle **place = &buried[buried_count++ % BURIED_MAX];
+
+    if (*place)
+        destroy(*place);
+    *place = handle;
+}
+
 void fake_handle_end(void *pointer)
 {
     struct fake_handle *handle = pointer;
@@ -128,16 +157,15 @@ void fake_handle_end(void *pointer)
     }
     handle->alive = 0;
     fake.alive[handle->kind] -= is_counted(handle->kind);
+    if (handle->kind == FAKE_EVENT)
+        bury(handle);
 }
 
 void fake_handles_forget(void)
 {
-    while (fake.handles) {
-        struct fake_handle *handle = fake.handles;
-        fake.handles = handle->next;
-        handle->tag = 0;
-        free(handle);
-    }
+    while (fake.handles)
+        destroy(fake.handles);
+    memset(buried, 0, sizeof buried);
     memset(fake.alive, 0, sizeof fake.alive);
 }
 

@@ -273,6 +273,23 @@ static void test_events(void **state)
     end();
 }
 
+/* More events than are kept when they have ended. */
+static void test_many_events(void **state)
+{
+    cudaStream_t stream;
+
+    (void)state;
+    begin("");
+    stream = new_stream();
+    for (int i = 0; i < 10000; i++) {
+        cudaEvent_t event = new_event();
+        OK(cudaEventRecord(event, stream));
+        OK(cudaEventDestroy(event));
+    }
+    OK(cudaStreamDestroy(stream));
+    end();
+}
+
 static void test_other_device(void **state)
 {
     cudaStream_t stream;
@@ -316,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_hanging_peers),
         cmocka_unit_test(test_capture),
         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_many_events),
         cmocka_unit_test(test_other_device),
         cmocka_unit_test(test_ended),
     };
