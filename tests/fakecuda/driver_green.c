@@ -243,6 +243,8 @@ FAKE_API CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc wanted,
         DRIVER_LEAVE(CUDA_ERROR_INVALID_VALUE);
     fake_touch(found);
     code = fake_primary(found, &primary);
+    if (code == 0 && fake_memory_free_bytes(found) < GRANULE_BYTES)
+        code = CUDA_ERROR_OUT_OF_MEMORY;
     if (code != 0)
         DRIVER_LEAVE(code);
     *out = make(found, wanted);

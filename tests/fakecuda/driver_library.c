@@ -211,7 +211,7 @@ static void run(void *data)
     meaning->run(argument);
 }
 
-/* Reading and writing count each. A part of the SMs has more than its part of
+/* Of spans, each read or written once. A part of the SMs has more than its part of
  * the memory's bandwidth: 48 of 132 have 0.84 of it. */
 static double bandwidth(const struct fake_device *device, int sms)
 {
@@ -222,17 +222,31 @@ static double bandwidth(const struct fake_device *device, int sms)
     return 2 * device->copy_bytes_per_second * (1 - rest * rest * rest * rest);
 }
 
+/* Memory of the host, or of another device, is as far as the link. */
+static double rate_of(const struct fake_device *device, int sms,
+                      const void *pointer)
+{
+    const struct fake_block *block = fake_block_of(pointer, 1);
+    int peer;
+
+    if (block && block->memory != FAKE_DEVICE_MEMORY)
+        return device->in_bytes_per_second;
+    if (block && block->device != device)
+        return fake_link(block->device, device, &peer);
+    return bandwidth(device, sms);
+}
+
 static void describe(struct fake_work *work, const struct launch *launch,
                      int sms)
 {
     const struct fake_kernel *meaning = launch->meaning;
     struct fake_span spans[FAKE_SPANS_MAX];
-    double bytes = 0;
     int count = meaning->spans ? meaning->spans(spans, launch->argument) : 0;
 
     *work = (struct fake_work){
         .kind = FAKE_WORK_KERNEL,
         .name = meaning->name,
+        .cost_ns = launch->device->launch_ns,
         .effect = run,
         .argument = launch,
         .argument_bytes = offsetof(struct launch, argument) + meaning->bytes,
@@ -241,14 +255,13 @@ static void describe(struct fake_work *work, const struct launch *launch,
         char *pointer;
         if (spans[i].bytes <= 0)
             continue;
-        bytes += (double)spans[i].bytes;
         memcpy(&pointer, launch->argument + spans[i].offset, sizeof pointer);
+        pointer = (char *)((uintptr_t)pointer + (uintptr_t)spans[i].from);
+        work->cost_ns += (double)spans[i].bytes /
+                         rate_of(launch->device, sms, pointer) * 1e9;
         if (work->use_count < FAKE_USES_MAX)
-            work->uses[work->use_count++] =
-                (void *)((uintptr_t)pointer + (uintptr_t)spans[i].from);
+            work->uses[work->use_count++] = pointer;
     }
-    work->cost_ns = launch->device->launch_ns +
-                    bytes / bandwidth(launch->device, sms) * 1e9;
     if (meaning->cost_ns)
         work->cost_ns += meaning->cost_ns(launch->argument);
 }

@@ -370,6 +370,36 @@ static void test_accumulate(void **state)
     end();
 }
 
+/* 64 MiB of its own memory by the speed of its copies, 64 MiB of the host's by
+ * the link's. */
+static void test_traffic(void **state)
+{
+    enum { BYTES = 64 << 20 };
+    struct hdpk_launch_scale job = { NULL, 2, 0, BYTES / 4, 1, 0 };
+    void *own, *pinned;
+    CUlibrary library;
+    struct span span;
+
+    (void)state;
+    begin("machine=twin");
+    OK(cudaSetDevice(0));
+    OK(cudaMalloc(&own, BYTES));
+    OK(cudaHostAlloc(&pinned, BYTES, 0));
+    library = load(image12);
+    for (int i = 0; i < 2; ++i) {
+        double rate = i ? 25e9 : 2.0 * (1 << 20) / 2312e-9;
+        job.data = i ? pinned : own;
+        span = span_begin(NULL);
+        OK(launch(kernel(library, "hdpk_cuda_scale"), 64, NULL, &job));
+        near(i ? "pinned memory" : "own memory", BYTES / rate * 1e9 + 3900,
+             span_ns(&span), 0.01);
+    }
+    OK(cudaFree(own));
+    OK(cudaFreeHost(pinned));
+    OK(cuLibraryUnload(library));
+    end();
+}
+
 static void test_spin(void **state)
 {
     struct hdpk_launch_spin job = { NULL, 2000000 };
@@ -401,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_past_the_end),
         cmocka_unit_test(test_display),
         cmocka_unit_test(test_accumulate),
+        cmocka_unit_test(test_traffic),
         cmocka_unit_test(test_spin),
     };
 
