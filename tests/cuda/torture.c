@@ -137,7 +137,7 @@ static int complain(const struct stage *stage, const char *fault,
  * after that: the next failure needs a new one. */
 static int fail_once(const struct stage *stage, const char *fault)
 {
-    char words[WORDS], wrong[200], text[512];
+    char words[2 * WORDS], wrong[200], text[1024];
     hdp_status status;
     int bad = 0;
 
