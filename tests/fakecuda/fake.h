@@ -22,19 +22,24 @@
  *   hang=KERNEL:N         the Nth launch of a kernel never ends
  *   busy=I                device I is held by another process
  *   tenant=I:BYTES        somebody else has so much of its memory
+ *   sick=I:CODE           kernels and products on it poison the process
  *   peer=refuse:I-J       no peer access between the two;  lie: access is
  *                         granted and copies lose bytes;   hang: they never end
  *   firstproduct=TIME     more for a device's first product
  *   seed=N                of noise
+ *   keys=I:KEYS           what goes wrong on a device, as in machine files:
+ *                         keys=0:slow=10x@3/slow=1x@4/ramp=30%@1s/noise=2%
  *
  * 0, or -1 with the reason in fake_words().
  */
 int fake_start(const char *words);
 const char *fake_words(void);
 
-/* More faults, in the same words, without a new process. */
+/* More faults, in the same words, without a new process; N counts from here.
+ * Words of the machine, the clock and the driver are refused: -1. */
 int fake_plant(const char *words);
-/** Faults planted and not yet spent are forgotten; hanging work ends. */
+/** Faults planted and not yet spent are forgotten; hanging work ends. It and
+ *  what was queued behind it have no effect. */
 void fake_calm(void);
 
 /** Calls of one function so far; NULL: of all that hdp may make. */

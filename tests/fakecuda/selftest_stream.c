@@ -175,6 +175,38 @@ static void test_hang(void **state)
     }
 }
 
+static void *wait_for_it(void *stream)
+{
+    return cudaStreamSynchronize(stream) == cudaErrorContextIsDestroyed ? stream
+                                                                        : NULL;
+}
+
+/* Whoever waits for it does not live into the next process. */
+static void test_hang_and_start(void **state)
+{
+    struct timespec while_it_waits = { 0, 50000000 };
+    cudaStream_t stream;
+    CUlibrary library;
+    pthread_t thread;
+    void *result = NULL;
+
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        begin(ways[way]);
+        assert_int_equal(fake_plant("hang=tick:1"), 0);
+        library = tick_library();
+        stream = new_stream();
+        OK(launch(library, stream, (struct tick){ .ns = 1 }));
+        assert_int_equal(
+            pthread_create(&thread, NULL, wait_for_it, (void *)stream), 0);
+        nanosleep(&while_it_waits, NULL);
+        begin("");
+        pthread_join(thread, &result);
+        assert_ptr_equal(result, stream);
+        end();
+    }
+}
+
 static void test_hanging_peers(void **state)
 {
     char *one, *other;
@@ -330,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_host_functions),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_hang),
+        cmocka_unit_test(test_hang_and_start),
         cmocka_unit_test(test_hanging_peers),
         cmocka_unit_test(test_capture),
         cmocka_unit_test(test_events),

@@ -48,6 +48,7 @@ struct fake_config {
     int64_t first_product_ns;
     uint64_t busy; /* bit 1 << number */
     int64_t tenant_bytes[FAKE_DEVICES_MAX];
+    int sick[FAKE_DEVICES_MAX]; /* what its kernels end with; 0: healthy */
     struct fake_peer_row peers[FAKE_PEERS_MAX];
     int peer_count;
     struct fake_keys_row keys[FAKE_KEYS_MAX];
@@ -90,6 +91,7 @@ struct fake_state {
     struct fake_handle *handles;
     int64_t alive[FAKE_KINDS];
     int workers;     /* threads of streams that still run */
+    int waiters;     /* threads in calls that wait for streams */
     int capturing;   /* streams that capture globally */
     int64_t zero_ns; /* when a real clock began */
     uint64_t queued; /* number of the last thing queued, of all streams */

@@ -295,7 +295,10 @@ void fake_streams_stop(void)
         streams.rows[i]->queue->running &= !forked;
     }
     fake_streams_calm();
-    while (fake.workers > 0 || is_running())
+    if (forked)
+        fake.waiters = 0;
+    fake.poison = cudaErrorContextIsDestroyed; /* whoever waits is to go */
+    while (fake.workers > 0 || fake.waiters > 0 || is_running())
         pthread_cond_wait(&fake.moved, &fake.lock);
     for (struct fake_handle *at = fake.handles; at; at = at->next)
         if (at->kind == FAKE_STREAM) {
@@ -365,6 +368,8 @@ int fake_enqueue(CUstream stream, const struct fake_work *work_asked)
     if (item->kind == FAKE_WORK_KERNEL) {
         item->position = ++device->launches;
         item->hangs |= fake_hangs(work_asked->name);
+        if (fake.config.sick[device->number])
+            fake_poison(fake.config.sick[device->number]);
     }
     for (int i = 0; i < work_asked->use_count; i++)
         fake_memory_use(work_asked->uses[i], stream, item->place);
@@ -395,16 +400,24 @@ int fake_stream_idle(CUstream stream)
     return 1;
 }
 
+static int stop_waiting(void)
+{
+    if (--fake.waiters == 0)
+        pthread_cond_broadcast(&fake.moved);
+    return fake.poison;
+}
+
 int fake_stream_finish(CUstream stream)
 {
     struct fake_queue *queue = stream->queue;
 
+    fake.waiters++;
     while (!fake.poison && !fake_stream_idle(stream))
         if (is_empty(queue))
             sleep_until(queue->end_ns);
         else
             pthread_cond_wait(&fake.moved, &fake.lock);
-    return fake.poison;
+    return stop_waiting();
 }
 
 int fake_device_finish(const struct fake_device *device)
@@ -453,11 +466,12 @@ int fake_mark_over(struct fake_mark *mark)
 int fake_mark_finish(struct fake_mark *mark)
 {
     mark->references++;
+    fake.waiters++;
     while (!fake.poison && !fake_mark_over(mark))
         if (mark->done)
             sleep_until(mark->time_ns);
         else
             pthread_cond_wait(&fake.moved, &fake.lock);
     fake_mark_drop(mark);
-    return fake.poison;
+    return stop_waiting();
 }
