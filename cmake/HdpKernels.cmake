@@ -9,9 +9,10 @@ mark_as_advanced(HDP_CUDA_ARCHS)
 set(hdp_generated ${PROJECT_BINARY_DIR}/generated)
 set(hdp_archs_known 60 61 70 75 80 86 89 90 100 120)
 
-# An object library TARGET that defines hdpk_image_*: the bytes of FILE, and the
-# architectures that it stands for, ascending; PTX is of the last.
-function(hdp_image target file)
+# An object library TARGET that defines PREFIX_image_*: the bytes of FILE, and
+# the architectures that it stands for, ascending; PTX is of the last.
+function(hdp_image target prefix file)
+    set(HDP_IMAGE_PREFIX ${prefix})
     set(HDP_IMAGE_FILE ${file})
     list(JOIN ARGN ", " HDP_IMAGE_ARCHS)
     list(GET ARGN -1 HDP_IMAGE_PTX)
@@ -55,6 +56,27 @@ function(hdp_image_archs out)
     set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
+# hdp_fatbin(OUT SOURCE DEPENDS...): SOURCE for all of HDP_IMAGE_ARCH_LIST.
+# Nothing is fused: the bytes are those of x.c. Only the device's half is
+# compiled, so the age of the host's compiler does not matter.
+function(hdp_fatbin out source)
+    get_filename_component(folder ${source} DIRECTORY)
+    set(codes "")
+    foreach(arch IN LISTS HDP_IMAGE_ARCH_LIST)
+        list(APPEND codes -gencode arch=compute_${arch},code=sm_${arch})
+    endforeach()
+    list(GET HDP_IMAGE_ARCH_LIST -1 last)
+    list(APPEND codes -gencode arch=compute_${last},code=compute_${last})
+    add_custom_command(OUTPUT ${out}
+        COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++14 -fmad=false
+            -Xfatbin=-compress-all -allow-unsupported-compiler -t 2
+            "$<$<BOOL:${HDP_WERROR}>:-Werror=all-warnings>"
+            -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/kernels
+            -I${folder} ${codes} -o ${out} ${source}
+        DEPENDS ${source} ${ARGN}
+        COMMENT "Compiling the CUDA kernels" VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+
 if(HDP_WITH_CUDA)
     hdp_image_archs(HDP_IMAGE_ARCH_LIST)
     file(GLOB hdp_device_sources CONFIGURE_DEPENDS
@@ -67,24 +89,10 @@ if(HDP_WITH_CUDA)
         string(APPEND unit "#include \"${name}\"\n")
     endforeach()
     file(CONFIGURE OUTPUT ${hdp_generated}/image.cu CONTENT "${unit}" @ONLY)
-    set(codes "")
-    foreach(arch IN LISTS HDP_IMAGE_ARCH_LIST)
-        list(APPEND codes -gencode arch=compute_${arch},code=sm_${arch})
-    endforeach()
-    list(GET HDP_IMAGE_ARCH_LIST -1 last)
-    list(APPEND codes -gencode arch=compute_${last},code=compute_${last})
-    # Nothing is fused: the bytes are those of x.c. Only the device's half is
-    # compiled, so the age of the host's compiler does not matter.
-    add_custom_command(OUTPUT ${hdp_generated}/image.fatbin
-        COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++14 -fmad=false
-            -Xfatbin=-compress-all -allow-unsupported-compiler -t 2
-            "$<$<BOOL:${HDP_WERROR}>:-Werror=all-warnings>"
-            -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/kernels
-            ${codes} -o ${hdp_generated}/image.fatbin ${hdp_generated}/image.cu
-        DEPENDS ${hdp_generated}/image.cu ${hdp_device_sources}
-            ${hdp_device_headers}
-        COMMENT "Compiling the CUDA kernels" VERBATIM COMMAND_EXPAND_LISTS)
-    hdp_image(hdp_image ${hdp_generated}/image.fatbin ${HDP_IMAGE_ARCH_LIST})
+    hdp_fatbin(${hdp_generated}/image.fatbin ${hdp_generated}/image.cu
+        ${hdp_device_sources} ${hdp_device_headers})
+    hdp_image(hdp_image hdpk ${hdp_generated}/image.fatbin
+        ${HDP_IMAGE_ARCH_LIST})
 endif()
 
 # What the fake CUDA is linked with: the lists of a build with CUDA 12 and of
@@ -99,6 +107,7 @@ if(HDP_BUILD_TESTS)
         set(file ${hdp_generated}/fake${version}.image)
         file(CONFIGURE OUTPUT ${file}
             CONTENT "FAKEIMAGE archs=${text} ptx=120\n" @ONLY)
-        hdp_image(hdp_image_fake${version} ${file} ${archs})
+        hdp_image(hdp_image_fake${version} hdpk ${file} ${archs})
+        hdp_image(hdp_work_image_fake${version} hdpw ${file} ${archs})
     endforeach()
 endif()

@@ -5,12 +5,14 @@
 #include <hdp/hdp.h>
 
 struct bucket;
+struct gpu;
 
 enum { BUCKET_ELEMENT_BYTES = 4 }; /* HDP_F32 */
 
-/** Filled, reduced in place; `bytes` is a multiple of an element's. NULL when
- *  memory is short: at most half of the machine's is taken. */
-struct bucket *bucket_create(int64_t bytes, int32_t members);
+/** Filled, reduced in place where each member is; `bytes` is a multiple of an
+ *  element's. NULL when memory is short: at most half of the machine's is
+ *  taken. gpu NULL: all are on the host. */
+struct bucket *bucket_create(int64_t bytes, int32_t members, struct gpu *gpu);
 void bucket_destroy(struct bucket *bucket); /* accepts NULL */
 
 /** The table of one, for hdp_work.buckets. */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "crew.h"
+#include "gpu.h"
+#include "mlpgpu.h"
 #include "mlpnet.h"
 #include "mlpreference.h"
 #include "pace.h"
@@ -16,11 +18,12 @@
 enum { BUCKETS = 2 }; /* the output layer's is ready to go first */
 static const float learning_rate = 0.2f, momentum = 0.9f;
 
-/* A member's own copy of the network, and its threads. */
+/* A member's own copy of the network, and its threads. Of a GPU's, weights and
+ * reduced are what pull() brought last. */
 struct replica {
     float weights[MLPNET_PARAMETERS], velocity[MLPNET_PARAMETERS];
     float gradient[MLPNET_PARAMETERS], reduced[MLPNET_PARAMETERS];
-    double loss;
+    struct mlpgpu *gpu; /* NULL: on the host */
     struct crew *crew;
     struct mlpnet_part *parts; /* one a thread */
 };
@@ -36,7 +39,8 @@ struct errand {
 struct mlp {
     struct workload base;
     struct gemm gemm;
-    int32_t members;
+    struct gpu *gpu;
+    int32_t members, dtype;
     int held; /* steps leave the weights alone */
     uint64_t seed;
     int64_t capacity;
@@ -98,15 +102,11 @@ static void shard_gradient(const struct mlp *mlp, struct replica *replica,
     crew_run(replica->crew, part_gradient, &errand);
     memcpy(replica->gradient, replica->parts[0].gradient,
            sizeof replica->gradient);
-    replica->loss = replica->parts[0].loss;
-    for (int t = 1; t < threads; ++t) {
+    for (int t = 1; t < threads; ++t)
         for (int i = 0; i < MLPNET_PARAMETERS; ++i)
             replica->gradient[i] += replica->parts[t].gradient[i];
-        replica->loss += replica->parts[t].loss;
-    }
     for (int i = 0; i < MLPNET_PARAMETERS; ++i)
         replica->gradient[i] *= scale;
-    replica->loss /= (double)shard->items;
 }
 
 static void update(struct replica *replica)
@@ -116,6 +116,20 @@ static void update(struct replica *replica)
             momentum * replica->velocity[i] + replica->reduced[i];
         replica->weights[i] -= learning_rate * replica->velocity[i];
     }
+}
+
+/* What the function is to return: 0, or 1 once it has said why. */
+static int32_t reduce(const hdp_shard *shard)
+{
+    hdp_status status = HDP_OK;
+
+    for (int32_t bucket = 0; !status && bucket < BUCKETS; ++bucket)
+        status = hdp_shard_all_reduce(shard, bucket);
+    if (!status)
+        status = hdp_shard_join(shard);
+    if (status)
+        hdp_shard_fail(shard, HDP_ERR_CALLBACK, 0, hdp_last_error());
+    return status != HDP_OK;
 }
 
 static int32_t mlp_step(const hdp_shard *shard, void *user)
@@ -129,17 +143,31 @@ static int32_t mlp_step(const hdp_shard *shard, void *user)
     pace_end(&mlp->base, shard->member, began_ns);
     if (shard->flags & HDP_SHARD_PROBE)
         return 0;
-    hdp_status status = HDP_OK;
-    for (int32_t bucket = 0; !status && bucket < BUCKETS; ++bucket)
-        status = hdp_shard_all_reduce(shard, bucket);
-    if (!status)
-        status = hdp_shard_join(shard);
-    if (status) {
-        hdp_shard_fail(shard, HDP_ERR_CALLBACK, 0, hdp_last_error());
+    if (reduce(shard))
         return 1;
-    }
     if (!mlp->held)
         update(replica);
+    return 0;
+}
+
+/* The same, enqueued; waited for only where a slowdown is declared. */
+static int32_t mlp_step_cuda(const hdp_shard *shard, void *user)
+{
+    struct mlp *mlp = user;
+    struct mlpgpu *replica = mlp->replicas[shard->member]->gpu;
+
+    int64_t began_ns = pace_begin(&mlp->base, shard->member);
+    if (shard->items > 0 && !mlpgpu_compute(replica, shard))
+        return gpu_give_up(mlp->gpu, shard);
+    if (began_ns && !gpu_wait(mlp->gpu, shard->member))
+        return gpu_give_up(mlp->gpu, shard);
+    pace_end(&mlp->base, shard->member, began_ns);
+    if (shard->flags & HDP_SHARD_PROBE)
+        return 0;
+    if (reduce(shard))
+        return 1;
+    if (!mlp->held && !mlpgpu_update(replica, learning_rate, momentum))
+        return gpu_give_up(mlp->gpu, shard);
     return 0;
 }
 
@@ -150,6 +178,7 @@ static void fill_work(struct mlp *mlp)
 
     hdp_options_init(work, sizeof *work);
     work->host = mlp_step;
+    work->cuda = mlp_step_cuda;
     work->user = mlp;
     work->flags = HDP_WORK_EMPTY_TOO;
     work->inputs = mlp->inputs;
@@ -175,17 +204,22 @@ static void fill_buckets(struct mlp *mlp)
         hdp_options_init(bucket, sizeof *bucket);
         bucket->dtype = HDP_F32;
         bucket->op = HDP_OP_MEAN;
-        bucket->memory = HDP_MEMORY_HOST;
+        bucket->memory = mlp->gpu ? HDP_MEMORY_DETECT : HDP_MEMORY_HOST;
         bucket->tensor_count = 2;
         bucket->elements = mlpnet_size + (size_t)b * 2;
         bucket->send = mlp->send + (size_t)b * table;
         bucket->recv = mlp->recv + (size_t)b * table;
         for (int m = 0; m < mlp->members; ++m)
             for (int t = 0; t < 2; ++t) {
+                struct replica *replica = mlp->replicas[m];
                 size_t at = mlpnet_at(b * 2 + t);
                 size_t slot = (size_t)b * table + (size_t)(m * 2 + t);
-                mlp->send[slot] = mlp->replicas[m]->gradient + at;
-                mlp->recv[slot] = mlp->replicas[m]->reduced + at;
+                mlp->send[slot] = (replica->gpu ? mlpgpu_gradient(replica->gpu)
+                                                : replica->gradient) +
+                                  at;
+                mlp->recv[slot] = (replica->gpu ? mlpgpu_reduced(replica->gpu)
+                                                : replica->reduced) +
+                                  at;
             }
     }
 }
@@ -213,12 +247,28 @@ void mlp_reset(struct workload *self)
     for (int64_t i = 0; i < mlpnet_size[MLPNET_W2]; ++i)
         first->weights[mlpnet_at(MLPNET_W2) + (size_t)i] =
             (float)((2 * random_unit(&state) - 1) * width2);
-    for (int32_t m = 1; m < mlp->members; ++m) {
-        memcpy(mlp->replicas[m]->weights, first->weights,
-               sizeof first->weights);
-        memset(mlp->replicas[m]->velocity, 0, sizeof first->velocity);
+    for (int32_t m = 0; m < mlp->members; ++m) {
+        struct replica *replica = mlp->replicas[m];
+        if (m > 0)
+            memcpy(replica->weights, first->weights, sizeof first->weights);
+        memset(replica->velocity, 0, sizeof replica->velocity);
+        if (replica->gpu) /* a device that failed shows in the next step */
+            mlpgpu_reset(replica->gpu, replica->weights);
     }
     mlp->reference_total = -1;
+}
+
+/* A GPU's tensors, for the host to look at; NaN where it does not answer. */
+static void pull_weights(struct replica *replica)
+{
+    if (replica->gpu && !mlpgpu_weights(replica->gpu, replica->weights))
+        memset(replica->weights, 0xff, sizeof replica->weights);
+}
+
+static void pull_reduced(struct replica *replica)
+{
+    if (replica->gpu && !mlpgpu_reduced_copy(replica->gpu, replica->reduced))
+        memset(replica->reduced, 0xff, sizeof replica->reduced);
 }
 
 int mlp_correct(struct workload *self, int32_t member, int *out_count)
@@ -227,6 +277,7 @@ int mlp_correct(struct workload *self, int32_t member, int *out_count)
     struct replica *replica = mlp->replicas[member];
     int correct = 0;
 
+    pull_weights(replica);
     for (int i = DIGITS_TRAIN; i < DIGITS_COUNT; ++i) {
         uint8_t pixels[DIGITS_PIXELS];
         int label = digits_image(i, pixels);
@@ -242,15 +293,12 @@ int64_t mlp_reduce_bytes(void)
     return MLPNET_PARAMETERS * (int64_t)sizeof(float);
 }
 
-double mlp_loss(struct workload *self, int32_t member)
-{
-    return mlp_of(self)->replicas[member]->loss;
-}
-
 int mlp_replicas_agree(struct workload *self)
 {
     struct mlp *mlp = mlp_of(self);
 
+    for (int32_t m = 0; m < mlp->members; ++m)
+        pull_weights(mlp->replicas[m]);
     for (int32_t m = 1; m < mlp->members; ++m)
         if (memcmp(mlp->replicas[m]->weights, mlp->replicas[0]->weights,
                    sizeof mlp->replicas[0]->weights) != 0)
@@ -265,20 +313,37 @@ static void mlp_hold(struct workload *self, int on)
         mlp_of(self)->reference_total = -1; /* weights move from here on */
 }
 
+/* Of a tensor's largest element. What rounds operands turns the sign of a few
+ * sums, and with each a unit of one row is on or off. */
+static double tolerance_of(int32_t dtype)
+{
+    switch (dtype) {
+    case HDP_TF32:
+    case HDP_F16:
+        return 2e-2;
+    case HDP_BF16:
+        return 8e-2;
+    default:
+        return 5e-5;
+    }
+}
+
 static void mlp_check(struct workload *self, int64_t total,
                       struct workload_check *out)
 {
     struct mlp *mlp = mlp_of(self);
 
     out->against = "one device, f64 reference";
-    out->tolerance = 5e-5;
+    out->tolerance = tolerance_of(mlp->dtype);
     out->max_rel_error = 0;
     if (mlp->reference_total != total) {
+        pull_weights(mlp->replicas[0]);
         mlpreference_gradient(mlp->reference, mlp->replicas[0]->weights,
-                              mlp->pixels, mlp->labels, total);
+                              mlp->pixels, mlp->labels, total, DIGITS_TRAIN);
         mlp->reference_total = total;
     }
-    for (int32_t m = 0; m < mlp->members; ++m)
+    for (int32_t m = 0; m < mlp->members; ++m) {
+        pull_reduced(mlp->replicas[m]);
         for (int t = 0; t < MLP_TENSORS; ++t) {
             double error = mlpreference_error(
                 mlp->replicas[m]->reduced + mlpnet_at(t),
@@ -287,6 +352,7 @@ static void mlp_check(struct workload *self, int64_t total,
             if (isnan(error) || error > out->max_rel_error)
                 out->max_rel_error = error;
         }
+    }
     out->ok = out->max_rel_error <= out->tolerance;
 }
 
@@ -294,6 +360,7 @@ static void replica_destroy(struct replica *replica)
 {
     if (!replica)
         return;
+    mlpgpu_destroy(replica->gpu);
     crew_destroy(replica->crew);
     free(replica->parts);
     free(replica);
@@ -337,6 +404,24 @@ static const struct workload_ops mlp_ops = {
     .destroy = mlp_destroy,
 };
 
+/* 0: no room, on the host or on the device. */
+static int make_replica(struct mlp *mlp, const struct workload_spec *spec,
+                        int32_t m)
+{
+    struct mlpnet_rows set = { .count = mlp->capacity < DIGITS_TRAIN
+                                            ? mlp->capacity
+                                            : DIGITS_TRAIN };
+    struct replica *replica = replica_create(workload_threads(spec, m));
+
+    mlp->replicas[m] = replica;
+    if (!replica || !gpu_is(mlp->gpu, m))
+        return replica != NULL;
+    set.pixels.data = mlp->pixels;
+    set.labels.data = mlp->labels;
+    replica->gpu = mlpgpu_create(mlp->gpu, m, mlp->dtype, mlp->capacity, &set);
+    return replica->gpu != NULL;
+}
+
 struct workload *mlp_create(const struct workload_spec *spec)
 {
     struct mlp *mlp = workload_alloc(1, sizeof *mlp);
@@ -350,7 +435,9 @@ struct workload *mlp_create(const struct workload_spec *spec)
     mlp->capacity = spec->capacity;
     mlp->seed = spec->seed;
     gemm_open(&mlp->gemm, spec->blas_path);
-    mlp->base.backend = mlp->gemm.source;
+    mlp->base.backend = workload_backend(spec, mlp->gemm.source);
+    mlp->gpu = spec->gpu;
+    mlp->dtype = spec->dtype ? spec->dtype : HDP_F32;
     mlp->pixels = workload_alloc(rows, MLPNET_IN);
     mlp->labels = workload_alloc(rows, 1);
     mlp->reference = workload_alloc(MLPNET_PARAMETERS, sizeof *mlp->reference);
@@ -359,15 +446,14 @@ struct workload *mlp_create(const struct workload_spec *spec)
     mlp->replicas = workload_alloc(members, sizeof *mlp->replicas);
     complete = mlp->pixels && mlp->labels && mlp->reference && mlp->send &&
                mlp->recv && mlp->replicas;
-    for (size_t m = 0; complete && m < members; ++m) {
-        mlp->replicas[m] = replica_create(workload_threads(spec, (int32_t)m));
-        complete = mlp->replicas[m] != NULL;
-    }
+    if (complete)
+        fill_rows(mlp);
+    for (int32_t m = 0; complete && m < mlp->members; ++m)
+        complete = make_replica(mlp, spec, m);
     if (!complete) {
         mlp_destroy(&mlp->base);
         return NULL;
     }
-    fill_rows(mlp);
     fill_buckets(mlp);
     fill_work(mlp);
     mlp_reset(&mlp->base);

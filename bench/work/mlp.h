@@ -15,9 +15,6 @@ int mlp_correct(struct workload *self, int32_t member, int *out_count);
 /** What a step reduces. */
 int64_t mlp_reduce_bytes(void);
 
-/** Mean loss of the last step's own items of `member` (for people). */
-double mlp_loss(struct workload *self, int32_t member);
-
 /** 1 when all replicas' weights are the same, byte for byte. */
 int mlp_replicas_agree(struct workload *self);
 #endif

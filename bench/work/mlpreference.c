@@ -19,8 +19,9 @@ static void load_weights(struct tensors *out, const float *weights)
         flat[i] = weights[i];
 }
 
+/* A row that is there so many times. */
 static void add_row(struct tensors *sum, const struct tensors *net,
-                    const uint8_t *pixels, int label)
+                    const uint8_t *pixels, int label, double times)
 {
     double x[IN], hidden[HIDDEN], out[OUT], d_hidden[HIDDEN], total = 0;
 
@@ -39,7 +40,7 @@ static void add_row(struct tensors *sum, const struct tensors *net,
     for (int k = 0; k < OUT; ++k)
         total += out[k] = exp(out[k]);
     for (int k = 0; k < OUT; ++k)
-        out[k] = out[k] / total - (k == label);
+        out[k] = times * (out[k] / total - (k == label));
 
     for (int j = 0; j < HIDDEN; ++j) {
         d_hidden[j] = 0;
@@ -59,7 +60,7 @@ static void add_row(struct tensors *sum, const struct tensors *net,
 
 void mlpreference_gradient(double *out, const float *weights,
                            const uint8_t *pixels, const uint8_t *labels,
-                           int64_t total)
+                           int64_t total, int64_t period)
 {
     struct tensors net, sum;
     size_t count = sizeof sum / sizeof *out;
@@ -67,8 +68,9 @@ void mlpreference_gradient(double *out, const float *weights,
 
     load_weights(&net, weights);
     memset(&sum, 0, sizeof sum);
-    for (int64_t row = 0; row < total; ++row)
-        add_row(&sum, &net, pixels + row * IN, labels[row]);
+    for (int64_t row = 0; row < total && row < period; ++row)
+        add_row(&sum, &net, pixels + row * IN, labels[row],
+                (double)(total / period + (row < total % period)));
     for (size_t i = 0; i < count; ++i)
         out[i] = total > 0 ? flat[i] / (double)total : 0;
 }

@@ -8,16 +8,20 @@
 
 #include "crew.h"
 #include "gemm.h"
+#include "gpu.h"
 #include "pace.h"
 #include "random.h"
+#include "rowsgpu.h"
 
 enum { K = 256, N = 256, COPY_BYTES = 16384, TILE = 128 };
 
 struct rows {
     struct workload base;
     struct gemm gemm;
-    int32_t kind, members;
-    struct crew **crews; /* one a member */
+    struct gpu *gpu;
+    int32_t kind, members, dtype;
+    struct crew **crews;   /* one a member */
+    struct rowsgpu **gpus; /* likewise; NULL: on the host, or no products */
     int64_t capacity, in_bytes, out_bytes;
     float *right; /* K x N */
     char *in, *out;
@@ -101,6 +105,28 @@ static int32_t rows_step(const hdp_shard *shard, void *user)
     return 0;
 }
 
+/* The same, enqueued; waited for only where a slowdown is declared. */
+static int32_t rows_step_cuda(const hdp_shard *shard, void *user)
+{
+    struct rows *rows = user;
+    const hdp_view *in = &shard->inputs[0], *out = &shard->outputs[0];
+    int64_t began_ns = pace_begin(&rows->base, shard->member);
+    int well = 1;
+
+    if (rows->kind != WORK_GEMM)
+        well =
+            rowsgpu_copy(rows->gpu, shard->member, out, product_out_bytes(rows),
+                         in, product_in_bytes(rows), COPY_BYTES);
+    if (well && multiplies(rows))
+        well = rowsgpu_multiply(rows->gpus[shard->member], out, in);
+    if (well && began_ns)
+        well = gpu_wait(rows->gpu, shard->member);
+    if (!well)
+        return gpu_give_up(rows->gpu, shard);
+    pace_end(&rows->base, shard->member, began_ns);
+    return 0;
+}
+
 /* Elements of a row's product that differ from sums in f64. */
 static int product_differs(const struct rows *rows, int64_t row)
 {
@@ -149,9 +175,14 @@ static void rows_destroy(struct workload *self)
 {
     struct rows *rows = rows_of(self);
 
-    for (int32_t m = 0; rows->crews && m < rows->members; ++m)
-        crew_destroy(rows->crews[m]);
+    for (int32_t m = 0; m < rows->members; ++m) {
+        if (rows->crews)
+            crew_destroy(rows->crews[m]);
+        if (rows->gpus)
+            rowsgpu_destroy(rows->gpus[m]);
+    }
     free(rows->crews);
+    free(rows->gpus);
     gemm_close(&rows->gemm);
     free(rows->right);
     free(rows->in);
@@ -203,11 +234,24 @@ static void fill_work(struct rows *rows)
     rows->input.memory = rows->output.memory = HDP_MEMORY_HOST;
     hdp_options_init(work, sizeof *work);
     work->host = rows_step;
+    work->cuda = rows_step_cuda;
     work->user = rows;
     work->inputs = &rows->input;
     work->input_count = 1;
     work->outputs = &rows->output;
     work->output_count = 1;
+}
+
+/* 0: no room or no thread. */
+static int make_member(struct rows *rows, const struct workload_spec *spec,
+                       int32_t m)
+{
+    rows->crews[m] = crew_create(workload_threads(spec, m));
+    if (!rows->crews[m] || !gpu_is(rows->gpu, m) || !multiplies(rows))
+        return rows->crews[m] != NULL;
+    rows->gpus[m] =
+        rowsgpu_create(rows->gpu, m, rows->dtype, K, N, rows->right);
+    return rows->gpus[m] != NULL;
 }
 
 struct workload *rows_create(const struct workload_spec *spec)
@@ -224,21 +268,25 @@ struct workload *rows_create(const struct workload_spec *spec)
     rows->in_bytes = (int64_t)(product_in_bytes(rows) + copied);
     rows->out_bytes = (int64_t)(product_out_bytes(rows) + copied);
     gemm_open(&rows->gemm, multiplies(rows) ? spec->blas_path : NULL);
-    rows->base.backend = multiplies(rows) ? rows->gemm.source : "memcpy";
+    rows->base.backend =
+        multiplies(rows) ? workload_backend(spec, rows->gemm.source) : "memcpy";
+    rows->gpu = spec->gpu;
+    rows->dtype = spec->dtype ? spec->dtype : HDP_F32;
     rows->right = workload_alloc((size_t)K * N, sizeof *rows->right);
     rows->in = workload_alloc((size_t)rows->capacity, (size_t)rows->in_bytes);
     rows->out = workload_alloc((size_t)rows->capacity, (size_t)rows->out_bytes);
     rows->crews = workload_alloc((size_t)rows->members, sizeof *rows->crews);
-    int complete = rows->right && rows->in && rows->out && rows->crews;
-    for (int32_t m = 0; complete && m < rows->members; ++m) {
-        rows->crews[m] = crew_create(workload_threads(spec, m));
-        complete = rows->crews[m] != NULL;
-    }
+    rows->gpus = workload_alloc((size_t)rows->members, sizeof *rows->gpus);
+    int complete =
+        rows->right && rows->in && rows->out && rows->crews && rows->gpus;
+    if (complete)
+        fill(rows, spec->seed);
+    for (int32_t m = 0; complete && m < rows->members; ++m)
+        complete = make_member(rows, spec, m);
     if (!complete) {
         rows_destroy(&rows->base);
         return NULL;
     }
-    fill(rows, spec->seed);
     fill_work(rows);
     rows->base.item_flops = multiplies(rows) ? 2.0 * K * N : 0;
     rows->base.item_bytes = (double)(rows->in_bytes + rows->out_bytes);

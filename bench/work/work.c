@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bucket.h"
+#include "gpu.h"
 
 void *workload_alloc(size_t count, size_t size)
 {
@@ -21,6 +22,32 @@ void *workload_alloc(size_t count, size_t size)
     if (p)
         memset(p, 0, bytes);
     return p;
+}
+
+static int32_t count_gpus(const struct workload_spec *spec)
+{
+    int32_t count = 0;
+
+    for (int32_t m = 0; m < spec->members; ++m)
+        count += gpu_is(spec->gpu, m);
+    return count;
+}
+
+const char *workload_backend(const struct workload_spec *spec, const char *host)
+{
+    int32_t count = count_gpus(spec);
+
+    if (count == 0)
+        return host;
+    if (count == spec->members)
+        return "cuBLAS";
+    return strcmp(host, "OpenBLAS") == 0 ? "cuBLAS and OpenBLAS"
+                                         : "cuBLAS and own kernel";
+}
+
+int workload_multiplies(int32_t kind)
+{
+    return kind != WORK_COPY && kind != WORK_EMPTY;
 }
 
 int workload_threads(const struct workload_spec *spec, int32_t member)
@@ -74,19 +101,19 @@ static struct workload *nothing_create(void)
     self->backend = "nothing";
     hdp_options_init(&self->work, sizeof self->work);
     self->work.host = nothing;
+    self->work.cuda = nothing;
     return self;
 }
 
 static struct workload *create(const struct workload_spec *spec)
 {
-    switch (spec->kind) {
-    case WORK_MLP:
-        return mlp_create(spec);
-    case WORK_EMPTY:
-        return nothing_create();
-    default:
-        return rows_create(spec);
-    }
+    struct workload *self = spec->kind == WORK_MLP     ? mlp_create(spec)
+                            : spec->kind == WORK_EMPTY ? nothing_create()
+                                                       : rows_create(spec);
+
+    if (self)
+        self->dtype = spec->dtype ? spec->dtype : HDP_F32;
+    return self;
 }
 
 /* ---- with a bucket ------------------------------------------------------- */
@@ -98,7 +125,7 @@ struct workload *workload_create(const struct workload_spec *spec)
 
     if (!self || spec->reduce_bytes == 0)
         return self;
-    self->bucket = bucket_create(spec->reduce_bytes, spec->members);
+    self->bucket = bucket_create(spec->reduce_bytes, spec->members, spec->gpu);
     if (!self->bucket) {
         workload_destroy(self);
         return NULL;

@@ -6,6 +6,8 @@
 
 enum { WORK_MLP, WORK_GEMM, WORK_COPY, WORK_MIXED, WORK_EMPTY };
 
+struct gpu; /* gpu.h */
+
 struct workload_spec {
     int32_t kind, members; /* WORK_*; this process's members */
     int64_t capacity;      /* most items a batch may have */
@@ -13,6 +15,8 @@ struct workload_spec {
     uint64_t seed;
     const char *blas_path;     /* the library's OpenBLAS, or NULL */
     const hdp_device *devices; /* one a member, for its threads; or NULL */
+    struct gpu *gpu;           /* the members' GPUs; NULL: none is one */
+    int32_t dtype; /* HDP_*: of GPUs' products; 0: HDP_F32, which others have */
 };
 
 struct workload_check {
@@ -29,6 +33,7 @@ struct workload {
     hdp_work work; /* borrowed by hdp_run */
     double item_flops, item_bytes;
     const char *backend; /* static text: what computes the products */
+    int32_t dtype;       /* HDP_*: what their operands are */
     /* one a member: its own work takes so many times as long (pace.h); NULL:
      * as long as it takes. Changed between steps alone. */
     const double *pace;
@@ -45,6 +50,9 @@ struct workload_ops {
     void (*destroy)(struct workload *self);
 };
 
+/** 1: it has products. */
+int workload_multiplies(int32_t kind);
+
 /** NULL when memory is short. */
 struct workload *workload_create(const struct workload_spec *spec);
 void workload_destroy(struct workload *workload); /* accepts NULL */
@@ -53,6 +61,10 @@ void workload_destroy(struct workload *workload); /* accepts NULL */
  *  Everything is as before a first step then. */
 void workload_check(struct workload *workload, const int64_t *items,
                     int64_t total, struct workload_check *out);
+
+/** What computes the products of such a group; static text. */
+const char *workload_backend(const struct workload_spec *spec,
+                             const char *host);
 
 /** Threads that a member's function may keep busy, at least 1. */
 int workload_threads(const struct workload_spec *spec, int32_t member);

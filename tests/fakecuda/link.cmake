@@ -7,13 +7,16 @@ foreach(major IN ITEMS 12 13)
         -isystem ${CUDAToolkit_INCLUDE_DIRS})
     target_include_directories(hdp_fake${major} INTERFACE ${hdp_test_dir})
     if(TARGET hdp_bench)
-        add_executable(hdp_bench_fake${major} ${PROJECT_SOURCE_DIR}/bench/main.c)
+        add_executable(hdp_bench_fake${major} ${PROJECT_SOURCE_DIR}/bench/main.c
+            ${hdp_test_dir}/fakecuda/work/registered.c
+            $<TARGET_OBJECTS:hdp_work_image_fake${major}>)
         hdp_flags(hdp_bench_fake${major})
         target_compile_definitions(hdp_bench_fake${major} PRIVATE _GNU_SOURCE)
         target_include_directories(hdp_bench_fake${major} PRIVATE
-            ${PROJECT_SOURCE_DIR}/bench ${PROJECT_SOURCE_DIR}/include)
+            ${PROJECT_SOURCE_DIR}/bench ${PROJECT_SOURCE_DIR}/bench/work
+            ${PROJECT_SOURCE_DIR}/include)
         target_link_libraries(hdp_bench_fake${major} PRIVATE
-            hdp_bench_parts hdp_kernels hdp_fake${major} Jansson::hidden
+            hdp_bench_parts hdp_kernels hdp_fake${major} fakecuda Jansson::hidden
             Threads::Threads ${CMAKE_DL_LIBS} m)
         list(APPEND hdp_test_environment
             HDP_BENCH_FAKE${major}=$<TARGET_FILE:hdp_bench_fake${major}>)

@@ -41,7 +41,8 @@ check() {
     fi
     (cd "$1" && xargs grep -nE '^[[:space:]]*#[[:space:]]*(include|if|elif|ifdef|ifndef)' \
         /dev/null <"$tmp/files") >"$tmp/lines" || true
-    (cd "$1" && find include src kernels bench tests -name '*.h') >"$tmp/headers"
+    (cd "$1" && find include src kernels bench tests -name '*.h' -o \
+        -name '*.cu') >"$tmp/headers"
     printf '%s' "$arrows" >"$tmp/arrows"
     awk -v arrows="$tmp/arrows" -v headers="$tmp/headers" '
     function part(file)

@@ -26,7 +26,7 @@ static void put_means(struct bucket *bucket)
 
 static struct bucket *make(void)
 {
-    struct bucket *bucket = bucket_create(ELEMENTS * 4, MEMBERS);
+    struct bucket *bucket = bucket_create(ELEMENTS * 4, MEMBERS, NULL);
     const hdp_buffers *table;
 
     assert_non_null(bucket);
@@ -76,8 +76,9 @@ static void anything_else_is_wrong(void **state)
 static void too_much_is_no_memory(void **state)
 {
     (void)state;
-    assert_null(bucket_create(INT64_MAX / 4 * 4, 1));
-    assert_null(bucket_create(INT64_C(1) << 46, 2)); /* 64 TiB, of pages */
+    assert_null(bucket_create(INT64_MAX / 4 * 4, 1, NULL));
+    assert_null(
+        bucket_create(INT64_C(1) << 46, 2, NULL)); /* 64 TiB, of pages */
 }
 
 int main(void)
