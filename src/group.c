@@ -70,6 +70,7 @@ static hdp_status open_members(hdp_group *group, const hdp_topology *topology,
     int32_t m;
 
     group->all_virtual = 1;
+    group->first_gpu = -1;
     for (m = 0; m < group->member_count; ++m) {
         struct hdpi_member *member = &group->members[m];
         member->group = group;
@@ -81,6 +82,8 @@ static hdp_status open_members(hdp_group *group, const hdp_topology *topology,
                                         own->streams ? own->streams[m] : NULL));
         member->device->serial = group->caller_mode;
         group->all_virtual &= member->device->virtual_time;
+        if (member->device->asynchronous && group->first_gpu < 0)
+            group->first_gpu = m;
         hdpi_device_key(member->key, HDPI_KEY_MAX, &member->device->row.info);
     }
     group->fingerprint = fingerprint_of(group);
@@ -181,24 +184,41 @@ static void take_options(hdp_group *group, const hdp_group_options *own)
 
 /* ---- making, leaving ---------------------------------------------------------------- */
 
+static hdp_status close_device(void *arg)
+{
+    struct hdpi_member *member = arg;
+    struct hdpi_mark *marks[] = { &member->begin,      &member->from,
+                                  &member->to,         &member->ready,
+                                  &member->pause_from, &member->pause_to };
+    size_t i;
+
+    hdpi_member_trim(member);
+    for (i = 0; i < sizeof marks / sizeof *marks; ++i)
+        member->device->ops->unmark(member->device, marks[i]);
+    hdpi_device_close(member->device);
+    member->device = NULL;
+    return HDP_OK;
+}
+
+/* Beside this thread, which may be the caller's: its errors stay its own. */
+static void leave_device(struct hdpi_member *member)
+{
+    struct hdpi_device *device = member->device;
+    hdp_error before = *hdpi_error();
+
+    if (device && device->ops->apart(device, close_device, member) != HDP_OK)
+        (void)close_device(member); /* no thread: rather here than never */
+    *hdpi_error() = before;
+}
+
 static void group_free(hdp_group *group)
 {
     int32_t m, s;
-    size_t i;
 
     for (m = 0; group->members && m < group->member_count; ++m) {
         struct hdpi_member *member = &group->members[m];
         hdpi_comm_close(member->comm);
-        if (member->device) {
-            struct hdpi_mark *marks[] = {
-                &member->begin, &member->from,       &member->to,
-                &member->ready, &member->pause_from, &member->pause_to
-            };
-            hdpi_member_trim(member);
-            for (i = 0; i < sizeof marks / sizeof *marks; ++i)
-                member->device->ops->unmark(member->device, marks[i]);
-        }
-        hdpi_device_close(member->device);
+        leave_device(member);
         if (member->group)
             (void)pthread_mutex_destroy(&member->door);
         free(member->views);
@@ -334,9 +354,14 @@ hdp_status hdp_group_get(hdp_group_info *out, const hdp_group *group)
 hdp_status hdp_group_device(hdp_device *out, const hdp_group *group,
                             int32_t member)
 {
+    hdp_group *mine = (hdp_group *)(uintptr_t)group; /* its lock */
+    hdp_device info;
+
     HDPI_RETURN_IF(member_check(group, member));
-    return hdpi_options_write(out, &group->members[member].device->row.info,
-                              sizeof(hdp_device), "hdp_device");
+    (void)pthread_mutex_lock(&mine->lock);
+    info = group->members[member].device->row.info;
+    (void)pthread_mutex_unlock(&mine->lock);
+    return hdpi_options_write(out, &info, sizeof info, "hdp_device");
 }
 
 hdp_status hdp_group_stream(void **out, const hdp_group *group, int32_t member)

@@ -100,8 +100,8 @@ static hdp_status await_paused(struct hdpi_member *member)
     if (marked == HDP_OK)
         marked = ops->mark(device, &member->pause_to, HDPI_MARK_TIME);
     if (marked == HDP_OK)
-        marked =
-            ops->elapsed(device, &ns, &member->pause_from, &member->pause_to);
+        marked = hdpi_member_elapsed(member, &ns, &member->pause_from,
+                                     &member->pause_to);
     ops->resume(device);
     if (marked == HDP_OK)
         member->paused_ns += ns;

@@ -42,6 +42,9 @@ enum {
 extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
 /** What it holds now, for telling; verbs go by what their context read. */
 const char *hdpi_variable(int32_t which);
+/** What it held when the process began (the caller frees; NULL: not set): 1, or
+ *  0 where nobody can say. */
+int hdpi_variable_at_start(char **out, int32_t which);
 
 struct hdp_context {
     struct hdpi_object object;
@@ -59,11 +62,6 @@ hdp_status hdpi_context_check(const hdp_context *context);
 /** HDP_ERR_FORKED in a child of a process that had made a group; what poisoned
  *  the process once it has lost CUDA. */
 hdp_status hdpi_process_check(void);
-
-struct hdpi_json;
-/** The members of HDP_INFO_DEVICES: the GPUs that this process sees, and what
- *  the management library tells of each (info_devices.c). */
-hdp_status hdpi_info_devices(struct hdpi_json *json);
 
 /* ---- steps ---------------------------------------------------------------- */
 
@@ -85,6 +83,8 @@ struct hdpi_array { /* hdp_array, captured and completed */
     unsigned char *data;
     void **member_data; /* one a member; NULL: data */
     int64_t row_bytes, stride_bytes;
+    int32_t memory, member; /* HDP_MEMORY_*; of MEMBER: whose */
+    void *stream;           /* the caller's; NULL: none */
 };
 
 struct hdpi_bucket { /* hdp_buffers, captured and completed */
@@ -93,6 +93,9 @@ struct hdpi_bucket { /* hdp_buffers, captured and completed */
     int64_t *elements;
     const void **send; /* [member * tensor_count + tensor] */
     void **recv;
+    void **staged;   /* likewise: what the others reach in recv's place; NULL in
+                       a group without asynchronous members */
+    void **streams;  /* the caller's, one a member; NULL: none */
     int64_t *counts; /* one a member of mine */
     int64_t total;
 };
@@ -157,12 +160,22 @@ struct hdpi_abandoned {
 enum {
     HDPI_OUTSIDE = 0,
     HDPI_INSIDE_FUNCTION = 1,
-    HDPI_INSIDE_WAIT = 2 /* its function waits for the others */
+    HDPI_INSIDE_WAIT = 2,  /* its function waits for the others */
+    HDPI_INSIDE_DEVICE = 3 /* waits for its device */
 };
 
 struct hdpi_store { /* a member's rows of one array, kept between steps */
     void *memory;
     size_t bytes;
+    int32_t host; /* 1: the device's host_alloc made it */
+};
+
+/* Pinned memory through which an asynchronous member's tensors reduce. */
+struct hdpi_stage {
+    void *memory;
+    size_t bytes;
+    size_t used;      /* by the buckets posted */
+    int32_t returned; /* buckets whose results are back on the device */
 };
 
 struct hdpi_member {
@@ -173,9 +186,10 @@ struct hdpi_member {
     char key[HDPI_KEY_MAX]; /* lasting identity */
 
     pthread_t thread;
-    int32_t threaded;       /* 1: thread runs */
-    _Atomic int32_t inside; /* HDPI_OUTSIDE ... */
-    uint64_t next;          /* step this member takes up next */
+    int32_t threaded;        /* 1: thread runs */
+    _Atomic int32_t inside;  /* HDPI_OUTSIDE ... */
+    _Atomic int32_t overdue; /* 1: its device did not finish in time */
+    uint64_t next;           /* step this member takes up next */
     struct hdpi_park inbox;
 
     /* of the step at hand; only the member's own thread */
@@ -192,6 +206,7 @@ struct hdpi_member {
     size_t view_capacity;
     struct hdpi_store *stores; /* inputs, outputs, outputs kept back */
     size_t store_capacity;
+    struct hdpi_stage stage;
     struct hdpi_mark begin, from, to, pause_from, pause_to, ready;
     double paused_ns;
     struct hdpi_shapes shapes;      /* shares it has had lately */
@@ -208,6 +223,7 @@ struct hdp_group {
     struct hdpi_member *members;
     int32_t member_count;
     int32_t caller_mode, comm_mode, all_virtual;
+    int32_t first_gpu; /* the first asynchronous member; -1: none */
     uint64_t fingerprint;
     int64_t timeout_ns;
     struct hdpi_patience patience;
@@ -281,6 +297,8 @@ void hdpi_step_complete(hdp_group *group, struct hdpi_step *step);
  *  returns what it said before; such a thread may make or await no step. */
 const hdp_group *hdpi_step_working_for(const hdp_group *group);
 hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number);
+/** Refuses the number of no step so far. */
+hdp_status hdpi_step_known(const hdp_group *group, uint64_t number);
 /** What was free on a member of mine when a done step, failed or not, ended;
  *  -1: not known, or no longer. */
 int64_t hdpi_step_free_bytes(hdp_group *group, uint64_t number, int32_t member);
@@ -326,8 +344,35 @@ void hdpi_member_span(struct hdpi_member *member, int32_t lane, int32_t phase,
 hdp_status hdpi_member_alloc(struct hdpi_member *member, void **out,
                              size_t bytes);
 void hdpi_member_free(struct hdpi_member *member, void *memory, size_t bytes);
+/** What became of a wait for the member's device: HDP_ERR_TIMEOUT loses the
+ *  group; in one that is lost already it is told why. Others pass. */
+hdp_status hdpi_member_judge(struct hdpi_member *member, hdp_status status);
+/** Waits for the device, to the step's deadline; the time between two marks. */
+hdp_status hdpi_member_wait(struct hdpi_member *member);
+hdp_status hdpi_member_elapsed(struct hdpi_member *member, double *out_ns,
+                               const struct hdpi_mark *from,
+                               const struct hdpi_mark *to);
 /** Gives idle workspace back. */
 void hdpi_member_trim(struct hdpi_member *member);
+
+/* ---- stage.c: tensors that the others cannot reach ------------------------ */
+
+/** Makes this member's part of the next bucket one that the others can reach:
+ *  in pinned memory, filled from the device unless it contributes nothing or
+ *  has failed (call->status). Nothing for a member that is not asynchronous.
+ *  Waits for the device. */
+hdp_status hdpi_stage_in(struct hdpi_member *member, int32_t bucket);
+/** Brings the results of the buckets posted back to the device, or what stands
+ *  in their place once they have failed, and waits for it. */
+hdp_status hdpi_stage_out(struct hdpi_member *member);
+/** Gives the pinned memory back. */
+void hdpi_stage_trim(struct hdpi_member *member);
+
+/* ---- streams.c: streams of the caller's ----------------------------------- */
+
+/** Puts the members' queues behind what the caller's streams hold now: those of
+ *  arrays and buckets. Refuses streams that cannot be used, lent ones too. */
+hdp_status hdpi_streams_join(hdp_group *group, struct hdpi_step *step);
 
 /* ---- ring.c: what reduces take on virtual clocks --------------------------- */
 
@@ -342,7 +387,7 @@ hdp_status hdpi_ring_idle(struct hdpi_member *member);
 /** Rows in, the function in pieces, rows out. */
 hdp_status hdpi_shard_run(struct hdpi_member *member);
 /** STAGED: the rows kept back so far reach the caller's arrays. */
-void hdpi_shard_deliver(struct hdpi_member *member);
+hdp_status hdpi_shard_deliver(struct hdpi_member *member);
 /** Time of the caller's function on `items` rows of library-made inputs,
  *  flagged HDP_SHARD_PROBE; on the member's thread. */
 hdp_status hdpi_member_probe_work(struct hdpi_member *member,
@@ -379,6 +424,15 @@ hdp_status hdpi_buckets_capture(struct hdpi_step *step, hdp_group *group,
 hdp_status hdpi_discover_asked(hdp_topology *topology,
                                const struct hdpi_ask *asks, int32_t count,
                                const struct hdpi_site *site);
+
+/* ---- mask.c: what the driver made of the mask ------------------------------- */
+
+/** Fills the mask of a topology of this machine, its devices in order; warns
+ *  where the variable was changed too late. */
+hdp_status hdpi_mask_look(hdp_topology *topology, const hdp_context *context);
+/** Warns where numbers of devices mislead. */
+void hdpi_mask_warn_order(const hdp_topology *topology,
+                          const hdp_context *context);
 
 /* ---- machine.c: described machines ---------------------------------------- */
 

@@ -3,6 +3,7 @@
  * keeps the member from taking part in the reduces, so nobody hangs. */
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/mem.h"
 #include "internal.h"
 
@@ -60,10 +61,70 @@ void hdpi_member_trim(struct hdpi_member *member)
 
     for (i = 0; i < member->store_capacity; ++i) {
         struct hdpi_store *store = &member->stores[i];
-        hdpi_member_free(member, store->memory, store->bytes);
-        store->memory = NULL;
-        store->bytes = 0;
+        if (store->host)
+            member->device->ops->host_free(member->device, store->memory);
+        else
+            hdpi_member_free(member, store->memory, store->bytes);
+        memset(store, 0, sizeof *store);
     }
+    hdpi_stage_trim(member);
+}
+
+/* ---- waiting for the device ------------------------------------------------- */
+
+hdp_status hdpi_member_judge(struct hdpi_member *member, hdp_status status)
+{
+    if (status != HDP_ERR_TIMEOUT)
+        return status;
+    atomic_store(&member->overdue, 1);
+    HDPI_RETURN_IF(hdpi_group_well(member->group));
+    hdpi_error()->step = member->step->number;
+    hdpi_group_lose(member->group);
+    return status;
+}
+
+/* Says where the member is meanwhile; returns where it was. */
+static int32_t go_inside(struct hdpi_member *member)
+{
+    int32_t before =
+        atomic_load_explicit(&member->inside, memory_order_relaxed);
+
+    if (member->device->asynchronous)
+        atomic_store_explicit(&member->inside, HDPI_INSIDE_DEVICE,
+                              memory_order_relaxed);
+    return before;
+}
+
+static hdp_status come_back(struct hdpi_member *member, int32_t before,
+                            hdp_status status)
+{
+    if (!member->device->asynchronous)
+        return status;
+    status = hdpi_member_judge(member, status);
+    atomic_store_explicit(&member->inside, before, memory_order_relaxed);
+    return status;
+}
+
+hdp_status hdpi_member_wait(struct hdpi_member *member)
+{
+    struct hdpi_device *device = member->device;
+    int32_t before = go_inside(member);
+
+    return come_back(member, before,
+                     device->ops->wait(device, atomic_load_explicit(
+                                                   &member->step->deadline_ns,
+                                                   memory_order_relaxed)));
+}
+
+hdp_status hdpi_member_elapsed(struct hdpi_member *member, double *out_ns,
+                               const struct hdpi_mark *from,
+                               const struct hdpi_mark *to)
+{
+    struct hdpi_device *device = member->device;
+    int32_t before = go_inside(member);
+
+    return come_back(member, before,
+                     device->ops->elapsed(device, out_ns, from, to));
 }
 
 /* ---- what the communicator may do with a member ---------------------------- */
@@ -169,6 +230,12 @@ hdp_status hdpi_member_post(struct hdpi_member *member, int32_t end)
         uint64_t ticket = 0;
         hdp_status status;
         call->status = outcome_of(member)->error.status;
+        status = hdpi_stage_in(member, member->posted);
+        if (status != HDP_OK) {
+            hdpi_member_record(member);
+            call->status = outcome_of(member)->error.status;
+            first = first == HDP_OK ? status : first;
+        }
         status = comm->ops->post(
             comm, call,
             atomic_load_explicit(&step->deadline_ns, memory_order_relaxed),
@@ -183,19 +250,52 @@ hdp_status hdpi_member_post(struct hdpi_member *member, int32_t end)
     return first;
 }
 
+/* Results of buckets to the device, those of failed ones too: they are NaN. A
+ * dead communicator has none. */
+static hdp_status bring_back(struct hdpi_member *member, hdp_status status)
+{
+    hdp_error first = *hdpi_error();
+    hdp_status brought = hdpi_group_well(member->group);
+
+    if (brought == HDP_OK)
+        brought = hdpi_stage_out(member);
+    if (status == HDP_OK)
+        return brought;
+    *hdpi_error() = first;
+    return status;
+}
+
 hdp_status hdpi_member_await(struct hdpi_member *member)
 {
+    hdp_status status;
+
     if (!member->ticket)
         return HDP_OK;
-    HDPI_RETURN_IF(judge_comm(
+    status = judge_comm(
         member,
         member->comm->ops->wait(member->comm, member->ticket,
                                 atomic_load_explicit(&member->step->deadline_ns,
-                                                     memory_order_relaxed))));
-    return hdpi_ring_idle(member);
+                                                     memory_order_relaxed)));
+    if (member->device->asynchronous)
+        status = bring_back(member, status);
+    return status == HDP_OK ? hdpi_ring_idle(member) : status;
 }
 
 /* ---- the phases ------------------------------------------------------------ */
+
+/* Until when hooks wait. The fence stands between this and the look at `lost`,
+ * whose writer brings deadlines forward afterwards. */
+static void set_deadline(struct hdpi_device *device,
+                         const struct hdpi_step *step)
+{
+    if (!device->asynchronous)
+        return;
+    atomic_store_explicit(
+        &device->deadline_ns,
+        atomic_load_explicit(&step->deadline_ns, memory_order_relaxed),
+        memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
 
 static hdp_status begin(struct hdpi_member *member, struct hdpi_step *step)
 {
@@ -205,10 +305,13 @@ static hdp_status begin(struct hdpi_member *member, struct hdpi_step *step)
     member->step = step;
     member->posted = 0;
     member->ticket = 0;
+    member->stage.used = 0;
+    member->stage.returned = 0;
     outcome->compute_ns = outcome->step_ns = 0;
     outcome->span_count = 0;
     outcome->first_at_share = 0;
     outcome->cause = HDP_CAUSE_NONE;
+    set_deadline(device, step);
     HDPI_RETURN_IF(hdpi_group_well(member->group));
     if (!device->virtual_time)
         return HDP_OK;
@@ -224,6 +327,15 @@ static hdp_status work(struct hdpi_member *member, struct hdpi_step *step)
     return HDP_OK;
 }
 
+/* All is enqueued: here, with what an asynchronous member's results need to get
+ * back, since what the caller enqueues from then on comes after it. */
+static void issued(struct hdpi_member *member, struct hdpi_step *step)
+{
+    if (atomic_fetch_sub_explicit(&step->computing, 1, memory_order_acq_rel) ==
+        1)
+        hdpi_step_issued(member->group, step);
+}
+
 void hdpi_member_compute(struct hdpi_member *member, struct hdpi_step *step)
 {
     hdp_status status = begin(member, step);
@@ -234,22 +346,18 @@ void hdpi_member_compute(struct hdpi_member *member, struct hdpi_step *step)
         hdpi_member_record(member);
     if (!hdpi_member_defers(member))
         (void)hdpi_member_post(member, step->nothing ? 0 : step->bucket_count);
-    if (atomic_fetch_sub_explicit(&step->computing, 1, memory_order_acq_rel) ==
-        1)
-        hdpi_step_issued(member->group, step);
+    if (!member->device->asynchronous)
+        issued(member, step);
 }
 
 void hdpi_member_settle(struct hdpi_member *member, struct hdpi_step *step)
 {
-    struct hdpi_device *device = member->device;
-
     if (hdpi_member_await(member) != HDP_OK)
         hdpi_member_record(member);
-    if (step->kind != HDPI_STEP_EACH &&
-        device->ops->wait(device, atomic_load_explicit(&step->deadline_ns,
-                                                       memory_order_relaxed)) !=
-            HDP_OK)
+    if (step->kind != HDPI_STEP_EACH && hdpi_member_wait(member) != HDP_OK)
         hdpi_member_record(member);
+    if (member->device->asynchronous)
+        issued(member, step);
     if (atomic_fetch_sub_explicit(&step->agreeing, 1, memory_order_acq_rel) ==
             1 &&
         step->flags & HDP_WORK_STAGED)
@@ -310,8 +418,9 @@ void hdpi_member_commit(struct hdpi_member *member, struct hdpi_step *step)
     if (step->flags & HDP_WORK_STAGED) {
         agree(member, step);
         if (!atomic_load_explicit(&step->failing, memory_order_acquire) &&
-            !atomic_load_explicit(&group->lost, memory_order_acquire))
-            hdpi_shard_deliver(member);
+            !atomic_load_explicit(&group->lost, memory_order_acquire) &&
+            hdpi_shard_deliver(member) != HDP_OK)
+            hdpi_member_record(member);
     }
     if (step->kind != HDPI_STEP_EACH)
         measure(member, outcome_of(member));

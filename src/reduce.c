@@ -64,7 +64,8 @@ static hdp_status check_tensors(const hdp_group *group,
         left -= given->elements[t];
     }
     for (m = 0; m < group->member_count; ++m) {
-        if (given->streams && given->streams[m])
+        if (given->streams && given->streams[m] &&
+            !group->members[m].device->asynchronous)
             return hdpi_fail(HDP_ERR_ARGUMENT,
                              "bucket %d: streams[%d] is given, but %s has no "
                              "streams",
@@ -148,6 +149,9 @@ hdp_status hdpi_buckets_cost(size_t *bytes, const hdp_group *group,
         tensors = (size_t)given.tensor_count;
         *bytes += hdpi_arena_cost(tensors, sizeof(int64_t));
         *bytes += 2 * hdpi_arena_cost(tensors * members, sizeof(void *));
+        if (group->first_gpu >= 0)
+            *bytes += hdpi_arena_cost(tensors * members, sizeof(void *)) +
+                      hdpi_arena_cost(members, sizeof(void *));
         *bytes += hdpi_arena_cost(members, sizeof(int64_t));
     }
     return HDP_OK;
@@ -174,6 +178,14 @@ static hdp_status capture_one(struct hdpi_bucket *bucket,
         bucket->send =
             hdpi_arena_take(&step->arena, tensors * members, sizeof(void *));
         memcpy(bucket->send, given->send, table);
+    }
+    if (group->first_gpu >= 0)
+        bucket->staged =
+            hdpi_arena_take(&step->arena, tensors * members, sizeof(void *));
+    if (group->first_gpu >= 0 && given->streams) {
+        bucket->streams =
+            hdpi_arena_take(&step->arena, members, sizeof(void *));
+        memcpy(bucket->streams, given->streams, members * sizeof(void *));
     }
     bucket->counts = hdpi_arena_take(&step->arena, members, sizeof(int64_t));
     if (bucket->kind == HDPI_COMM_REDUCE)
@@ -248,6 +260,7 @@ static hdp_status capture(struct hdpi_step *step, hdp_group *group,
         hdpi_buckets_capture(step, group, buffers, 1, kind, root_rank));
     if (step->buckets[0].total == 0)
         return hdpi_fail(HDP_ERR_STATE, "nothing to reduce: every weight is 0");
+    HDPI_RETURN_IF(hdpi_streams_join(group, step));
     return hdpi_group_connect(group);
 }
 

@@ -82,6 +82,8 @@ static hdp_status check_array(const struct hdpi_step *step,
                               const hdp_group *group, const hdp_array *array,
                               const char *list, int32_t index)
 {
+    int32_t m;
+
     if (array->memory < HDP_MEMORY_DETECT || array->memory > HDP_MEMORY_MEMBER)
         return hdpi_fail(HDP_ERR_ARGUMENT, "%s[%d]: memory is %d", list,
                          (int)index, (int)array->memory);
@@ -90,10 +92,13 @@ static hdp_status check_array(const struct hdpi_step *step,
         return hdpi_fail(HDP_ERR_ARGUMENT, "%s[%d]: member %d of %d", list,
                          (int)index, (int)array->member,
                          (int)group->member_count);
-    if (array->stream)
-        return hdpi_fail(HDP_ERR_ARGUMENT,
-                         "%s[%d]: a stream is given, but the group has none",
-                         list, (int)index);
+    for (m = 0; array->stream && m < group->member_count; ++m)
+        if (!group->members[m].device->asynchronous)
+            return hdpi_fail(HDP_ERR_ARGUMENT,
+                             "%s[%d]: a stream is given, but member %d (%s) "
+                             "has none",
+                             list, (int)index, (int)m,
+                             group->members[m].device->row.info.spec);
     return check_rows(step, group, array, list, index);
 }
 
@@ -113,6 +118,9 @@ static hdp_status capture_arrays(struct hdpi_array **out,
             hdpi_options_read_at(&given, sizeof given, arrays, i, list));
         HDPI_RETURN_IF(check_array(step, group, &given, list, i));
         own[i].data = given.data;
+        own[i].memory = given.memory;
+        own[i].member = given.member;
+        own[i].stream = given.stream;
         own[i].row_bytes = given.row_bytes;
         own[i].stride_bytes =
             given.row_stride_bytes ? given.row_stride_bytes : given.row_bytes;
@@ -208,11 +216,13 @@ static hdp_status capture(struct hdpi_step *step, hdp_group *group,
     HDPI_RETURN_IF(capture_arrays(&step->outputs, step, group, work->outputs,
                                   work->output_count, "outputs"));
     step->output_count = work->output_count;
-    if (work->bucket_count == 0)
-        return HDP_OK;
-    HDPI_RETURN_IF(hdpi_buckets_capture(
-        step, group, work->buckets, work->bucket_count, HDPI_COMM_REDUCE, 0));
-    return hdpi_group_connect(group);
+    if (work->bucket_count > 0) {
+        HDPI_RETURN_IF(hdpi_buckets_capture(step, group, work->buckets,
+                                            work->bucket_count,
+                                            HDPI_COMM_REDUCE, 0));
+        HDPI_RETURN_IF(hdpi_group_connect(group));
+    }
+    return hdpi_streams_join(group, step);
 }
 
 hdp_status hdp_run_async(uint64_t *out_step, hdp_group *group,

@@ -36,6 +36,27 @@ static hdp_status reserve_store(struct hdpi_member *member,
     return HDP_OK;
 }
 
+/* The same in host memory: what a member keeps back. */
+static hdp_status reserve_kept(struct hdpi_member *member,
+                               struct hdpi_store *store, int64_t bytes)
+{
+    struct hdpi_device *device = member->device;
+    int fresh;
+
+    if (!device->asynchronous)
+        return reserve_store(member, store, bytes, &fresh);
+    if ((size_t)bytes <= store->bytes)
+        return HDP_OK;
+    device->ops->host_free(device, store->memory);
+    store->memory = NULL;
+    store->bytes = 0;
+    store->host = 1;
+    HDPI_RETURN_IF(
+        device->ops->host_alloc(device, &store->memory, (size_t)bytes));
+    store->bytes = (size_t)bytes;
+    return HDP_OK;
+}
+
 /* Where this member's rows of an array begin. */
 static unsigned char *rows_of(const struct hdpi_member *member,
                               const struct hdpi_array *array)
@@ -50,10 +71,49 @@ static unsigned char *rows_of(const struct hdpi_member *member,
                              array->stride_bytes;
 }
 
+/* Where they are, HDPI_AT_*, as the member's device sees it. */
+static int32_t place_of(const struct hdpi_member *member,
+                        const struct hdpi_array *array)
+{
+    struct hdpi_device *device = member->device;
+
+    if (!device->asynchronous)
+        return device->host_memory || array->member_data ? HDPI_AT_MEMBER
+                                                         : HDPI_AT_HOST;
+    if (array->memory == HDP_MEMORY_HOST)
+        return HDPI_AT_HOST;
+    if (array->memory == HDP_MEMORY_MEMBER &&
+        (array->member_data || array->member == member->index))
+        return HDPI_AT_MEMBER;
+    return device->ops->locate(device, rows_of(member, array));
+}
+
 static int lies_apart(const struct hdpi_member *member,
                       const struct hdpi_array *array)
 {
-    return !member->device->host_memory && !array->member_data;
+    return place_of(member, array) != HDPI_AT_MEMBER;
+}
+
+/* Beside GPUs: what lies on one of them is out of the others' reach. */
+static hdp_status check_reach(const struct hdpi_member *member,
+                              const struct hdpi_array *array, const char *list,
+                              int32_t index)
+{
+    const hdp_group *group = member->group;
+    struct hdpi_device *gpu;
+
+    if (group->first_gpu < 0 || member->device->asynchronous ||
+        member->step->items[member->index] == 0 ||
+        array->memory == HDP_MEMORY_HOST)
+        return HDP_OK;
+    gpu = group->members[group->first_gpu].device;
+    if (gpu->ops->locate(gpu, rows_of(member, array)) == HDPI_AT_HOST)
+        return HDP_OK;
+    return hdpi_fail_member(HDP_ERR_UNSUPPORTED, member->index, member->rank,
+                            "%s[%d] lies on a GPU, out of reach of member %d "
+                            "(%s): give host memory, or member_data",
+                            list, (int)index, (int)member->index,
+                            member->device->row.info.spec);
 }
 
 static struct hdpi_copy between(const struct hdpi_array *array, int64_t rows,
@@ -110,11 +170,15 @@ static hdp_status scatter(struct hdpi_member *member)
 
     HDPI_RETURN_IF(
         reserve_tables(member, step->input_count, step->output_count));
-    for (i = 0; i < step->input_count; ++i)
+    for (i = 0; i < step->input_count; ++i) {
+        HDPI_RETURN_IF(check_reach(member, &step->inputs[i], "inputs", i));
         HDPI_RETURN_IF(view_array(member, i, &step->inputs[i], 0));
-    for (i = 0; i < step->output_count; ++i)
+    }
+    for (i = 0; i < step->output_count; ++i) {
+        HDPI_RETURN_IF(check_reach(member, &step->outputs[i], "outputs", i));
         HDPI_RETURN_IF(
             view_array(member, step->input_count + i, &step->outputs[i], 1));
+    }
     return HDP_OK;
 }
 
@@ -133,12 +197,10 @@ static hdp_status gather(struct hdpi_member *member)
         struct hdpi_store *kept = store + step->output_count;
         struct hdpi_array packed = *array;
         struct hdpi_copy copy;
-        int fresh;
         if (!lies_apart(member, array))
             continue;
         if (step->flags & HDP_WORK_STAGED) {
-            HDPI_RETURN_IF(
-                reserve_store(member, kept, rows * array->row_bytes, &fresh));
+            HDPI_RETURN_IF(reserve_kept(member, kept, rows * array->row_bytes));
             packed.stride_bytes = array->row_bytes;
             copy = between(&packed, rows, HDPI_COPY_OUT, kept->memory,
                            store->memory);
@@ -151,23 +213,41 @@ static hdp_status gather(struct hdpi_member *member)
     return HDP_OK;
 }
 
-void hdpi_shard_deliver(struct hdpi_member *member)
+/* Rows that do not lie in host memory are the device's to write. */
+static hdp_status deliver_one(struct hdpi_member *member,
+                              const struct hdpi_array *array,
+                              const struct hdpi_store *store)
 {
     const struct hdpi_step *step = member->step;
+    struct hdpi_device *device = member->device;
     int64_t rows = step->items[member->index], r;
+    int32_t place = place_of(member, array);
+    unsigned char *from = store->memory, *to = rows_of(member, array);
+
+    if (place != HDPI_AT_MEMBER)
+        from = store[step->output_count].memory;
+    if (device->asynchronous && place != HDPI_AT_HOST) {
+        struct hdpi_copy copy = between(array, rows, HDPI_COPY_OUT, to, from);
+        if (place == HDPI_AT_MEMBER)
+            copy.direction = HDPI_COPY_INSIDE;
+        HDPI_RETURN_IF(device->ops->copy(device, &copy));
+        return hdpi_member_wait(member);
+    }
+    for (r = 0; r < rows; ++r)
+        memcpy(to + r * array->stride_bytes, from + r * array->row_bytes,
+               (size_t)array->row_bytes);
+    return HDP_OK;
+}
+
+hdp_status hdpi_shard_deliver(struct hdpi_member *member)
+{
+    const struct hdpi_step *step = member->step;
     int32_t i;
 
-    for (i = 0; rows > 0 && i < step->output_count; ++i) {
-        const struct hdpi_array *array = &step->outputs[i];
-        const struct hdpi_store *store = &member->stores[step->input_count + i];
-        const unsigned char *from = store->memory;
-        unsigned char *to = rows_of(member, array);
-        if (lies_apart(member, array))
-            from = store[step->output_count].memory;
-        for (r = 0; r < rows; ++r)
-            memcpy(to + r * array->stride_bytes, from + r * array->row_bytes,
-                   (size_t)array->row_bytes);
-    }
+    for (i = 0; step->items[member->index] > 0 && i < step->output_count; ++i)
+        HDPI_RETURN_IF(deliver_one(member, &step->outputs[i],
+                                   &member->stores[step->input_count + i]));
+    return HDP_OK;
 }
 
 /* ---- calls ----------------------------------------------------------------- */
@@ -242,7 +322,7 @@ static hdp_status call_function(struct hdpi_member *member, hdp_work_fn fn,
         return failure_of(member, code);
     HDPI_RETURN_IF(ops->mark(device, &member->to, HDPI_MARK_TIME));
     HDPI_RETURN_IF(
-        ops->elapsed(device, &elapsed_ns, &member->from, &member->to));
+        hdpi_member_elapsed(member, &elapsed_ns, &member->from, &member->to));
     *out_ns = elapsed_ns - member->paused_ns;
     return HDP_OK;
 }
@@ -366,6 +446,7 @@ static hdp_status invent_rows(struct hdpi_member *member, int32_t index,
         copy.row_bytes = copy.target_stride = copy.source_stride = bytes;
         copy.direction = HDPI_COPY_IN;
         HDPI_TRY(device->ops->copy(device, &copy));
+        HDPI_TRY(hdpi_member_wait(member)); /* what it is filled from goes */
     }
 out:
     free(filled);

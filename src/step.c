@@ -63,17 +63,19 @@ static struct hdpi_step *slot_of(hdp_group *group, uint64_t number)
     return &group->steps[number % HDPI_STEPS_IN_FLIGHT];
 }
 
-/* Names the lowest member whose function is inside and not itself waiting for
- * the others; that is who is late. */
+/* Names the lowest member whose function is inside, or whose device is at work,
+ * and that is not itself waiting for the others; that is who is late. */
 static void lose_by_deadline(hdp_group *group, uint64_t number)
 {
     int32_t m, late = 0;
 
-    for (m = 0; m < group->member_count; ++m)
-        if (atomic_load(&group->members[m].inside) == HDPI_INSIDE_FUNCTION) {
+    for (m = 0; m < group->member_count; ++m) {
+        int32_t inside = atomic_load(&group->members[m].inside);
+        if (inside == HDPI_INSIDE_FUNCTION || inside == HDPI_INSIDE_DEVICE) {
             late = m;
             break;
         }
+    }
     (void)hdpi_fail_member(
         HDP_ERR_TIMEOUT, late, group->members[late].rank,
         "step %llu passed its deadline; late: member %d (%s), rank %d",
@@ -389,7 +391,7 @@ void hdpi_step_complete(hdp_group *group, struct hdpi_step *step)
 
 /* ---- waiting --------------------------------------------------------------- */
 
-static hdp_status known_step(const hdp_group *group, uint64_t number)
+hdp_status hdpi_step_known(const hdp_group *group, uint64_t number)
 {
     uint64_t last =
         atomic_load_explicit(&group->accepted, memory_order_acquire);
@@ -432,7 +434,7 @@ static hdp_status take_result(hdp_report **out, hdp_group *group,
 hdp_status hdpi_step_wait(hdp_report **out, hdp_group *group, uint64_t number)
 {
     HDPI_RETURN_IF(refuse_self(group));
-    HDPI_RETURN_IF(known_step(group, number));
+    HDPI_RETURN_IF(hdpi_step_known(group, number));
     HDPI_RETURN_IF(await(group, &group->done, number, INT64_MAX));
     return take_result(out, group, number);
 }
@@ -454,7 +456,7 @@ hdp_status hdp_group_poll(int32_t *out_reached, hdp_group *group, uint64_t step,
         return hdpi_fail(HDP_ERR_ARGUMENT, "out_reached is NULL");
     *out_reached = 0;
     HDPI_RETURN_IF(hdpi_group_check_any(group));
-    HDPI_RETURN_IF(known_step(group, step));
+    HDPI_RETURN_IF(hdpi_step_known(group, step));
     if (until != HDP_ISSUED && until != HDP_DONE)
         return hdpi_fail(HDP_ERR_ARGUMENT, "until is %d, not a step's state",
                          (int)until);
@@ -468,21 +470,4 @@ hdp_status hdp_group_poll(int32_t *out_reached, hdp_group *group, uint64_t step,
         return HDP_OK;
     *out_reached = HDP_DONE;
     return take_result(NULL, group, step);
-}
-
-hdp_status hdp_group_order(hdp_group *group, uint64_t step, int32_t member,
-                           void *stream)
-{
-    HDPI_RETURN_IF(hdpi_group_check_any(group));
-    HDPI_RETURN_IF(known_step(group, step));
-    if (member < 0 || member >= group->member_count)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "member %d of %d", (int)member,
-                         (int)group->member_count);
-    if (stream)
-        return hdpi_fail(HDP_ERR_ARGUMENT,
-                         "member %d (%s) has no streams; stream must be NULL",
-                         (int)member,
-                         group->members[member].device->row.info.spec);
-    /* Without a queue the order of the member is the order of this thread. */
-    return hdpi_step_wait(NULL, group, step);
 }

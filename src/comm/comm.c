@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/mem.h"
 #include "comm/adapter.h"
+#include "kernels.h"
 
 static const struct hdpi_comm_ops *const adapters[] = { &hdpi_local_ops,
 #if HDP_WITH_NCCL
@@ -24,6 +25,11 @@ const struct hdpi_comm_ops *hdpi_comm_adapter(int32_t engine)
         if (adapters[i]->engine == engine)
             return adapters[i];
     return NULL;
+}
+
+int64_t hdpi_comm_dtype_bytes(int32_t dtype)
+{
+    return (int64_t)hdpk_dtype_bytes(dtype);
 }
 
 static hdp_status open_rank(struct hdpi_comm **out, int32_t rank, int32_t size,

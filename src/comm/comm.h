@@ -94,6 +94,9 @@ struct hdpi_comm_ops {
     void (*abort)(struct hdpi_comm *comm);
 };
 
+/** Bytes of an element of HDP_*; 0: no such type. */
+int64_t hdpi_comm_dtype_bytes(int32_t dtype);
+
 /** Adapters of this build in order local, nccl, world; NULL ends. */
 const struct hdpi_comm_ops *const *hdpi_comm_adapters(void);
 const struct hdpi_comm_ops *hdpi_comm_adapter(int32_t engine);

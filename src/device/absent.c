@@ -119,9 +119,12 @@ const struct hdpi_device_ops hdpi_absent_cuda_ops = {
     .cause = hdpi_default_cause,
     .idle = hdpi_default_idle,
     .link = hdpi_default_link,
+    .peer = hdpi_default_peer,
     .software = hdpi_default_software,
     .forget = hdpi_default_forget,
     .host_alloc = hdpi_default_alloc,
     .host_free = hdpi_default_free,
+    .locate = hdpi_default_locate,
     .order = hdpi_default_order,
+    .apart = hdpi_default_apart,
 };

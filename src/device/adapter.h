@@ -36,11 +36,17 @@ hdp_status hdpi_default_link(struct hdpi_topology_link *out,
                              const struct hdpi_device_row *from,
                              const struct hdpi_device_row *to,
                              const struct hdpi_site *site);
+hdp_status hdpi_default_peer(struct hdpi_device *from,
+                             const struct hdpi_device *to, int64_t deadline_ns,
+                             struct hdpi_topology_link *out);
 hdp_status hdpi_default_software(struct hdpi_device *device, char *out,
                                  size_t capacity);
 void hdpi_default_forget(const struct hdpi_site *site);
+int32_t hdpi_default_locate(struct hdpi_device *device, const void *memory);
 hdp_status hdpi_default_order(struct hdpi_device *device, void *stream,
-                              int first);
+                              int32_t way);
+hdp_status hdpi_default_apart(struct hdpi_device *device,
+                              hdp_status (*fn)(void *), void *arg);
 
 /* The required hooks of an adapter that cannot make a member: open refuses,
  * so the others are never reached and answer HDP_ERR_UNSUPPORTED. */

@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include "device/adapter.h"
+#include "device/cuda_old.h"
 
 /* ---- the driver's functions (cuda_load.c) --------------------------------- */
 
@@ -228,6 +229,9 @@ hdp_status cuda_link(struct hdpi_topology_link *out,
                      const struct hdpi_device_row *from,
                      const struct hdpi_device_row *to,
                      const struct hdpi_site *site);
+/* cuda_peer.c */
+hdp_status cuda_peer(struct hdpi_device *from, const struct hdpi_device *to,
+                     int64_t deadline_ns, struct hdpi_topology_link *out);
 /* cuda_member.c */
 hdp_status cuda_open(struct hdpi_device *device);
 void cuda_close(struct hdpi_device *device);

@@ -155,6 +155,17 @@ hdp_status hdpi_default_link(struct hdpi_topology_link *out,
     return HDP_OK;
 }
 
+hdp_status hdpi_default_peer(struct hdpi_device *from,
+                             const struct hdpi_device *to, int64_t deadline_ns,
+                             struct hdpi_topology_link *out)
+{
+    (void)from;
+    (void)to;
+    (void)deadline_ns;
+    memset(out, 0, sizeof *out);
+    return HDP_OK;
+}
+
 hdp_status hdpi_default_software(struct hdpi_device *device, char *out,
                                  size_t capacity)
 {
@@ -169,11 +180,25 @@ void hdpi_default_forget(const struct hdpi_site *site)
     (void)site;
 }
 
+int32_t hdpi_default_locate(struct hdpi_device *device, const void *memory)
+{
+    (void)device;
+    (void)memory;
+    return HDPI_AT_HOST;
+}
+
+hdp_status hdpi_default_apart(struct hdpi_device *device,
+                              hdp_status (*fn)(void *), void *arg)
+{
+    (void)device;
+    return fn(arg);
+}
+
 hdp_status hdpi_default_order(struct hdpi_device *device, void *stream,
-                              int first)
+                              int32_t way)
 {
     (void)stream;
-    (void)first;
+    (void)way;
     return hdpi_fail_member(HDP_ERR_ARGUMENT, device->member, device->rank,
                             "%s has no streams", device->row.info.spec);
 }

@@ -34,8 +34,12 @@ struct hdpi_device {
     const struct hdpi_site *site;
     struct hdpi_device_row row; /* identity and what was asked */
     int32_t member, rank;       /* for messages */
-    void *lent_queue;     /* set before open: the caller's own; NULL: none */
-    int64_t deadline_ns;  /* set before a step: until when `elapsed` waits */
+    void *lent_queue; /* set before open: the caller's own; NULL: none */
+    /* set before a step: until when hooks wait for the queue, 0: for ever; any
+     * thread may bring it forward, so that a lost group waits no longer */
+    _Atomic int64_t deadline_ns;
+    int32_t asynchronous; /* set by open: 1: hooks return while their work goes
+                              on; 0: all is done when they return */
     int32_t host_memory;  /* set by open: 1: host pointers are its memory, so
                               rows need no copy */
     int32_t virtual_time; /* set by open: 1: elapsed comes from a model */
@@ -61,6 +65,21 @@ struct hdpi_mark {
 };
 
 enum { HDPI_MARK_TIME = 0, HDPI_MARK_READY = 1 };
+
+/* Where memory is, as one member sees it. */
+enum {
+    HDPI_AT_HOST = 0,
+    HDPI_AT_MEMBER = 1, /* its functions can use the pointer as it is */
+    HDPI_AT_OTHER = 2   /* of another device */
+};
+
+enum {
+    HDPI_ORDER_LOOK = 0,     /* only whether the stream can be used */
+    HDPI_ORDER_AFTER = 1,    /* what the stream has so far comes before what the
+                             queue gets from now on */
+    HDPI_ORDER_BEFORE = 2,   /* the reverse */
+    HDPI_ORDER_AFTER_ANY = 3 /* as AFTER; it may be of another device */
+};
 
 /* What a member has for a dtype, as its products showed; 0: not looked at. */
 enum { HDPI_UNITS_NATIVE = 1, HDPI_UNITS_SLOW = 2, HDPI_UNITS_ABSENT = 3 };
@@ -108,6 +127,15 @@ struct hdpi_device_ops {
                        const struct hdpi_device_row *to,
                        const struct hdpi_site *site);
 
+    /** Tries the direct way from a member's device to that of another member of
+     *  this kind: a pattern goes there and is read back on the other side; the
+     *  queues of neither are used. out->peer 1: every byte arrived, at that
+     *  rate; 0: there is no such way, or (one warning names both) it loses
+     *  bytes. HDP_ERR_TIMEOUT where a copy has not ended by deadline_ns; what it
+     *  uses is never given back. Optional: no such way. */
+    hdp_status (*peer)(struct hdpi_device *from, const struct hdpi_device *to,
+                       int64_t deadline_ns, struct hdpi_topology_link *out);
+
     /** Versions of what a member's speed hangs on besides the device, as one
      *  line ("driver 13.0, runtime 13.0, cuBLAS 13.1.0"), for keys of caches.
      *  Optional: "". */
@@ -144,12 +172,21 @@ struct hdpi_device_ops {
                              size_t bytes);
     void (*host_free)(struct hdpi_device *device, void *memory);
 
-    /** Orders the queue against a stream of the caller's: first 1: what the
-     *  stream has so far comes before what the queue gets from now on; 0: the
-     *  reverse. HDP_ERR_ARGUMENT for a stream of another device or partition,
-     *  HDP_ERR_STATE for one that is capturing. Optional: HDP_ERR_ARGUMENT,
-     *  "has no streams". */
-    hdp_status (*order)(struct hdpi_device *device, void *stream, int first);
+    /** Where memory of the caller's is, HDPI_AT_*. Any thread; never fails: what
+     *  the driver cannot say is host memory. Optional: HDPI_AT_HOST. */
+    int32_t (*locate)(struct hdpi_device *device, const void *memory);
+
+    /** Orders the queue against a stream of the caller's, HDPI_ORDER_*. Any
+     *  thread, also while others are in hooks. HDP_ERR_ARGUMENT for a stream of
+     *  another device or partition, HDP_ERR_STATE for one that is capturing.
+     *  Optional: HDP_ERR_ARGUMENT, "has no streams". */
+    hdp_status (*order)(struct hdpi_device *device, void *stream, int32_t way);
+
+    /** Calls fn(arg) where other hooks of this device may fail without a trace
+     *  in the calling thread, and waits for it; its error becomes this thread's.
+     *  Optional: calls it. */
+    hdp_status (*apart)(struct hdpi_device *device, hdp_status (*fn)(void *),
+                        void *arg);
 
     /** Rows in queue order; returns before completion where the adapter can.
      *  Source and target stay valid until the queue passes. Optional:
@@ -209,8 +246,8 @@ struct hdpi_device_ops {
     /** Gives the buffers back; allowed when none is open. */
     void (*probe_close)(struct hdpi_device *device);
 
-    /** Blocks until the queue is empty or the deadline (hdpi_clock_ns() time)
-     *  passed: HDP_ERR_TIMEOUT. The only hook that waits for the queue, and
+    /** Blocks until the queue is empty, or deadline_ns (hdpi_clock_ns() time) or
+     *  device->deadline_ns has passed: HDP_ERR_TIMEOUT. The only hook that waits for the queue, and
      *  where asynchronous faults are born. Required. */
     hdp_status (*wait)(struct hdpi_device *device, int64_t deadline_ns);
 
@@ -258,9 +295,8 @@ struct hdpi_library {
 void hdpi_host_blas_describe(struct hdpi_library *out);
 /** The CUDA driver: path, version or the loader's reason. */
 void hdpi_cuda_describe(struct hdpi_library *out);
-/** cuBLAS as a member finds it whose context names `path` (NULL: none): loads
- *  it. No CUDA call. */
-void hdpi_cuda_blas_describe(struct hdpi_library *out, const char *path);
+/** The cuBLAS that is in the process, if there is one; loads none. */
+void hdpi_cuda_blas_describe(struct hdpi_library *out);
 /** CUDA version this library was built with (13000), 0: without. */
 int32_t hdpi_cuda_build_version(void);
 

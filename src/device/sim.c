@@ -385,6 +385,7 @@ static hdp_status sim_probe_open(struct hdpi_device *device,
 {
     struct sim *sim = sim_from(device);
     int32_t dtype = computed_dtype(device, probe->dtype);
+    int32_t compute = dtype == probe->dtype ? probe->compute : 0;
 
     sim->probe_open = sim->probe_modelled = 0;
     HDPI_RETURN_IF(check_known(device));
@@ -394,9 +395,11 @@ static hdp_status sim_probe_open(struct hdpi_device *device,
                                 device->rank, "sim:%d has no probe of kind %d",
                                 device->row.info.logical_id, probe->kind);
     describe_line(probe, &device->row.ask, dtype);
+    if (compute)
+        probe->compute = compute;
     if (sim->modelled) {
-        if (!hdpi_model_find(&sim->probe_figures, device->row.model,
-                             probe->kind, dtype))
+        if (!hdpi_model_find_sums(&sim->probe_figures, device->row.model,
+                                  probe->kind, dtype, compute))
             return hdpi_fail_member(
                 HDP_ERR_UNSUPPORTED, device->member, device->rank,
                 "sim:%d: its machine has no figures of probe %d in dtype %d",
@@ -463,9 +466,12 @@ const struct hdpi_device_ops hdpi_sim_ops = {
     .cause = sim_cause,
     .idle = sim_idle,
     .link = hdpi_default_link,
+    .peer = hdpi_default_peer,
     .software = hdpi_default_software,
     .forget = hdpi_default_forget,
     .host_alloc = hdpi_default_alloc,
     .host_free = hdpi_default_free,
+    .locate = hdpi_default_locate,
     .order = hdpi_default_order,
+    .apart = hdpi_default_apart,
 };
