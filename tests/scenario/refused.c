@@ -79,7 +79,7 @@ static void negative_time(struct job *job)
 
 static void no_function(struct job *job)
 {
-    job->work.host = NULL;
+    job->work.host = job->work.cuda = NULL;
 }
 
 static void unknown_dtype(struct job *job)
