@@ -15,15 +15,6 @@ struct errand {
     hdp_error error; /* status HDP_OK: none */
 };
 
-static void relax(enum cudaStreamCaptureMode *mode)
-{
-    *mode = cudaStreamCaptureModeRelaxed;
-    if (cudaThreadExchangeStreamCaptureMode(mode) != cudaSuccess) {
-        (void)cudaGetLastError();
-        *mode = cudaStreamCaptureModeRelaxed;
-    }
-}
-
 static void run(struct errand *errand)
 {
     hdp_status status = errand->fn(errand->arg);
@@ -34,9 +25,6 @@ static void run(struct errand *errand)
 
 static void *errand_main(void *arg)
 {
-    enum cudaStreamCaptureMode mode;
-
-    relax(&mode);
     run(arg);
     return NULL;
 }
@@ -73,12 +61,19 @@ hdp_status cuda_apart(hdp_status (*fn)(void *), void *arg)
 /* Whether this thread of the library's has the relaxed mode already. */
 static _Thread_local int relaxed;
 
+/* By the driver: the runtime would make a context for it. */
+static hdp_status relax(struct cuda *self, CUstreamCaptureMode *mode)
+{
+    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return cuda_check_driver(self, self->driver.capture_mode(mode),
+                             "cuThreadExchangeStreamCaptureMode");
+}
+
 static hdp_status note_visitor(struct cuda *self, struct cuda_visit *visit)
 {
     HDPI_RETURN_IF(cuda_check_driver(
         self, self->driver.context_get(&visit->before), "cuCtxGetCurrent"));
-    relax(&visit->mode);
-    return HDP_OK;
+    return relax(self, &visit->mode);
 }
 
 /* The first time makes the primary context, later ones only point at it. */
@@ -99,7 +94,7 @@ hdp_status cuda_enter(struct cuda *self)
 {
     struct cuda_visit *visit = &self->visits[self->depth % CUDA_VISITS_MAX];
     int guest = self->context && (self->base.serial || self->depth > 0);
-    enum cudaStreamCaptureMode mode;
+    CUstreamCaptureMode mode;
     hdp_status status;
 
     HDPI_RETURN_IF(cuda_may_call());
@@ -108,7 +103,7 @@ hdp_status cuda_enter(struct cuda *self)
         HDPI_RETURN_IF(note_visitor(self, visit));
         visit->guest = 1;
     } else if (!relaxed) {
-        relax(&mode);
+        HDPI_RETURN_IF(relax(self, &mode));
         relaxed = 1;
     }
     self->depth++;
@@ -125,5 +120,5 @@ void cuda_leave(struct cuda *self)
     if (!visit->guest)
         return;
     (void)self->driver.context_set(visit->before);
-    (void)cudaThreadExchangeStreamCaptureMode(&visit->mode);
+    (void)self->driver.capture_mode(&visit->mode);
 }

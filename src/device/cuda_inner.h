@@ -20,6 +20,7 @@ struct cuda_driver {
     CUresult (*device_uuid)(CUuuid *out, CUdevice device);
     CUresult (*context_get)(CUcontext *out);
     CUresult (*context_set)(CUcontext context);
+    CUresult (*capture_mode)(CUstreamCaptureMode *mode);
     CUresult (*primary_state)(CUdevice device, unsigned *flags, int *active);
     CUresult (*library_load)(CUlibrary *out, const void *code,
                              CUjit_option *options, void **values,
@@ -117,7 +118,7 @@ enum { CUDA_VISITS_MAX = 8 };
 struct cuda_visit {
     int guest;        /* 1: the thread's state is put back at cuda_leave() */
     CUcontext before; /* current on that thread; NULL: none was */
-    enum cudaStreamCaptureMode mode;
+    CUstreamCaptureMode mode;
 };
 
 enum { CUDA_KERNELS_MAX = 16 };
@@ -185,11 +186,11 @@ hdp_status cuda_check_blas(struct cuda *self, cublasStatus_t code,
 /** 1 when only a new process can use CUDA after that code. */
 int cuda_is_fatal(cudaError_t code);
 
-/** Runs fn(arg) on a thread of the library's own that has all signals blocked
- *  and the relaxed capture mode, and waits for it: so neither the caller's
- *  current device nor its pending error can change. Its error becomes this
- *  thread's. Where no CUDA call may be made it runs on this thread: it will
- *  make none. HDP_ERR_SYSTEM without a thread: fn was not run. */
+/** Runs fn(arg) on a thread of the library's own that has all signals blocked,
+ *  and waits for it: so neither the caller's current device nor its pending
+ *  error can change. cuda_enter() relaxes its capture mode. Its error becomes
+ *  this thread's. Where no CUDA call may be made it runs on this thread: it
+ *  will make none. HDP_ERR_SYSTEM without a thread: fn was not run. */
 hdp_status cuda_apart(hdp_status (*fn)(void *), void *arg);
 
 /* ---- looking (cuda_row.c) -------------------------------------------------- */

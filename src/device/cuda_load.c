@@ -26,6 +26,8 @@ static const struct entry entries[] = {
     { "cuCtxSetCurrent", 12000, 1, offsetof(struct cuda_driver, context_set) },
     { "cuDevicePrimaryCtxGetState", 12000, 0,
       offsetof(struct cuda_driver, primary_state) },
+    { "cuThreadExchangeStreamCaptureMode", 12000, 1,
+      offsetof(struct cuda_driver, capture_mode) },
     { "cuLibraryLoadData", 12000, 1,
       offsetof(struct cuda_driver, library_load) },
     { "cuLibraryUnload", 12000, 1,

@@ -1,6 +1,7 @@
 /* The driver's contexts and streams: what is current to a thread, and whose a
  * stream is. */
 #include "driver.h"
+#include "state.h"
 
 enum { DEPTH_MAX = 16 };
 
@@ -28,6 +29,21 @@ FAKE_API CUresult cuCtxSetCurrent(CUcontext context)
     if (context && !is_context(context))
         DRIVER_LEAVE(CUDA_ERROR_INVALID_CONTEXT);
     fake_set_context(context);
+    DRIVER_LEAVE(CUDA_SUCCESS);
+}
+
+/* Needs no context, unlike the runtime's. */
+FAKE_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    struct fake_thread *self;
+    int before;
+
+    DRIVER_ENTER("cuThreadExchangeStreamCaptureMode", CUDA_ERROR_INVALID_VALUE,
+                 0);
+    self = fake_self();
+    before = self->capture_mode;
+    self->capture_mode = (int)*mode;
+    *mode = (CUstreamCaptureMode)before;
     DRIVER_LEAVE(CUDA_SUCCESS);
 }
 

@@ -112,6 +112,7 @@ const struct fake_entry fake_entries[] = {
     VERSIONED(cuMemcpyDtoHAsync, 3020, _v2),
     PLAIN(cuMemsetD8Async, 3020),
     PLAIN(cuMemsetD32Async, 3020),
+    PLAIN(cuThreadExchangeStreamCaptureMode, 10010),
     PLAIN(cuStreamSynchronize, 2000),
     PLAIN(cuStreamQuery, 2000),
     VERSIONED(cuStreamGetCtx, 12050, _v2),

@@ -151,7 +151,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
 cudaError_t
 cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
-    cudaError_t code = enter("cudaThreadExchangeStreamCaptureMode", VALUE, 0);
+    cudaError_t code =
+        enter("cudaThreadExchangeStreamCaptureMode", VALUE, FAKE_CONTEXT);
     struct fake_thread *self;
     int before;
 
