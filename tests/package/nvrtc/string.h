@@ -1,0 +1,1 @@
+/* NVRTC knows memcpy by itself. */
