@@ -44,18 +44,41 @@ static void library(struct hdpi_json *json, const struct hdpi_library *found)
     hdpi_json_close(json);
 }
 
+/* As it is found without a context's path. */
+static void describe_nvml(struct hdpi_library *out)
+{
+    hdp_error before = *hdpi_error();
+    const struct hdpi_nvml_version *version;
+    struct hdpi_nvml *nvml = NULL;
+
+    out->name = "nvml";
+    if (hdpi_process_check() != HDP_OK ||
+        hdpi_nvml_open(&nvml, NULL) != HDP_OK) {
+        hdpi_text_copy(out->note, sizeof out->note, hdpi_error()->text);
+        *hdpi_error() = before;
+        return;
+    }
+    version = hdpi_nvml_version(nvml);
+    hdpi_text_copy(out->path, sizeof out->path, version->path);
+    hdpi_text_copy(out->note, sizeof out->note, version->own);
+    hdpi_nvml_close(nvml);
+}
+
 static hdp_status runtime(struct hdpi_json *json)
 {
-    struct hdpi_library blas, cuda;
+    struct hdpi_library blas, cuda, nvml;
 
     memset(&blas, 0, sizeof blas);
     memset(&cuda, 0, sizeof cuda);
+    memset(&nvml, 0, sizeof nvml);
+    describe_nvml(&nvml);
     hdpi_host_blas_describe(&blas);
     hdpi_cuda_describe(&cuda);
     hdpi_json_int(json, "cores_allowed", hdpi_cores_allowed());
     hdpi_json_open_object(json, "libraries");
     library(json, &blas);
     library(json, &cuda);
+    library(json, &nvml);
     hdpi_json_close(json);
     return HDP_OK;
 }

@@ -254,6 +254,8 @@ static void the_runtime_says_which_driver_it_found(void **state)
     expect_ok(hdp_info(HDP_INFO_RUNTIME, text, needed, NULL));
     if (!strstr(text, "libfakecuda.so") || !strstr(text, "driver 13."))
         fail_msg("expected path and version of the driver, got %s", text);
+    if (!strstr(text, "\"nvml\"") || !strstr(text, "\"cublas\""))
+        fail_msg("expected nvml and cublas, got %s", text);
     free(text);
     expect_number(0, fake_contexts(-1), "contexts");
 }
