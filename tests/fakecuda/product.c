@@ -1,5 +1,5 @@
-/* Matrix products for real: operands are widened to double, so that the one
- * blocked kernel serves every type, and sums rounded as the type says. */
+/* Matrix products for real, block by block: operands are widened to double, so
+ * that one kernel serves every type, and sums rounded as the type says. */
 #include "product.h"
 #include <math.h>
 #include <stdlib.h>
@@ -111,75 +111,167 @@ void fake_type_write(enum fake_type type, void *base, int64_t i, double value)
     memcpy(at, &held, (size_t)fake_type_bytes(type));
 }
 
-/* One rounding to the type that sums are kept in. */
-static double round_to(enum fake_type type, double value)
-{
-    double held;
+/* ---- lines of doubles ----------------------------------------------------- */
 
-    fake_type_write(type, &held, 0, value);
-    return fake_type_read(type, &held, 0);
-}
+/* Elements of a type, `step` apart, as doubles; a loop a type. */
+#define READER(name, element, value)                                           \
+    static void read_##name(double *out, const void *base, int64_t count,      \
+                            int64_t step)                                      \
+    {                                                                          \
+        const element *at = base;                                              \
+        for (int64_t i = 0; i < count; ++i) {                                  \
+            element x = at[i * step];                                          \
+            out[i] = (double)(value);                                          \
+        }                                                                      \
+    }
+READER(f32, float, x)
+READER(tf32, float, round_tf32(x))
+READER(f16, uint16_t, half_from_f16(x))
+READER(bf16, uint16_t, half_from_bf16(x))
+READER(f64, double, x)
+READER(i8, int8_t, x)
+READER(i32, int32_t, x)
+#undef READER
+
+#define WRITER(name, element, value)                                           \
+    static void write_##name(void *base, const double *from, int64_t count)    \
+    {                                                                          \
+        element *at = base;                                                    \
+        for (int64_t i = 0; i < count; ++i) {                                  \
+            double x = from[i];                                                \
+            at[i] = (element)(value);                                          \
+        }                                                                      \
+    }
+WRITER(f32, float, x)
+WRITER(f16, uint16_t, half_to_f16(x))
+WRITER(bf16, uint16_t, half_to_bf16(x))
+WRITER(f64, double, x)
+WRITER(i8, int8_t, wrap_i32(x))
+WRITER(i32, int32_t, wrap_i32(x))
+#undef WRITER
+
+static const struct {
+    void (*read)(double *out, const void *base, int64_t count, int64_t step);
+    void (*write)(void *base, const double *from, int64_t count);
+} lines[] = {
+    [FAKE_F32] = { read_f32, write_f32 },
+    [FAKE_TF32] = { read_tf32, write_f32 },
+    [FAKE_F16] = { read_f16, write_f16 },
+    [FAKE_BF16] = { read_bf16, write_bf16 },
+    [FAKE_F64] = { read_f64, write_f64 },
+    [FAKE_I8] = { read_i8, write_i8 },
+    [FAKE_I32] = { read_i32, write_i32 },
+};
 
 int64_t fake_product_extent(int64_t rows, int64_t columns, int64_t ld)
 {
     return rows > 0 && columns > 0 ? (columns - 1) * ld + rows : 0;
 }
 
-/* lines x columns of doubles, whatever lies where. */
-static void widen(double *out, enum fake_type type, const void *base,
-                  int64_t lines, int64_t columns, int64_t line_step,
-                  int64_t column_step)
-{
-    for (int64_t line = 0; line < lines; ++line)
-        for (int64_t i = 0; i < columns; ++i)
-            out[line * columns + i] =
-                fake_type_read(type, base, line * line_step + i * column_step);
-}
+/* ---- blocks --------------------------------------------------------------- */
+
+enum { ROWS = 256, COLUMNS = 256, DEPTH = 512 };
+
+/* What a product needs besides its operands: a part of each, as doubles. */
+struct blocks {
+    double a[DEPTH * ROWS];    /* op(a), transposed */
+    double b[COLUMNS * DEPTH]; /* columns of op(b) */
+    double part[COLUMNS * ROWS], sums[COLUMNS * ROWS];
+    double line[ROWS];
+};
 
 static const void *element(const void *base, enum fake_type type, int64_t i)
 {
     return (const unsigned char *)base + i * fake_type_bytes(type);
 }
 
-/* Columns of sums into columns of c. */
-static void deliver(const struct fake_product *job, const double *sums, void *c)
+static int64_t least(int64_t one, int64_t other)
 {
-    for (int64_t j = 0; j < job->n; ++j)
-        for (int64_t i = 0; i < job->m; ++i) {
-            int64_t at = j * job->ldc + i;
-            double value =
-                job->alpha * round_to(job->sum, sums[j * job->m + i]);
-            if (job->beta != 0)
-                value += job->beta * fake_type_read(job->type_c, c, at);
-            fake_type_write(job->type_c, c, at, value);
-        }
+    return one < other ? one : other;
 }
 
 /* Columns of c are rows of its transpose, which is op(b)' op(a)'. */
+static void add_up(struct blocks *blocks, const struct fake_product *job,
+                   const void *a, const void *b, int64_t rows, int64_t columns)
+{
+    int64_t a_row = job->transpose_a ? job->lda : 1;
+    int64_t a_deep = job->transpose_a ? 1 : job->lda;
+    int64_t b_deep = job->transpose_b ? job->ldb : 1;
+    int64_t b_column = job->transpose_b ? 1 : job->ldb;
+
+    memset(blocks->sums, 0, (size_t)(rows * columns) * sizeof(double));
+    for (int64_t l = 0; l < job->k; l += DEPTH) {
+        int64_t depth = least(DEPTH, job->k - l);
+        for (int64_t i = 0; i < depth; ++i)
+            lines[job->type_a].read(blocks->a + i * rows,
+                                    element(a, job->type_a, (l + i) * a_deep),
+                                    rows, a_row);
+        for (int64_t j = 0; j < columns; ++j)
+            lines[job->type_b].read(
+                blocks->b + j * depth,
+                element(b, job->type_b, l * b_deep + j * b_column), depth,
+                b_deep);
+        hdpk_gemm_f64(columns, rows, depth, blocks->b, depth, blocks->a, rows,
+                      blocks->part, rows);
+        for (int64_t i = 0; i < rows * columns; ++i)
+            blocks->sums[i] += blocks->part[i];
+    }
+}
+
+/* Sums are rounded to their type once, what comes of alpha and beta to c's. */
+static void deliver(struct blocks *blocks, const struct fake_product *job,
+                    void *c, int64_t rows, int64_t columns)
+{
+    for (int64_t j = 0; j < columns; ++j) {
+        double *sums = blocks->sums + j * rows;
+        void *column =
+            (unsigned char *)c + j * job->ldc * fake_type_bytes(job->type_c);
+        lines[job->sum].write(blocks->part, sums, rows);
+        lines[job->sum].read(sums, blocks->part, rows, 1);
+        if (job->beta != 0)
+            lines[job->type_c].read(blocks->line, column, rows, 1);
+        else
+            memset(blocks->line, 0, (size_t)rows * sizeof(double));
+        for (int64_t i = 0; i < rows; ++i)
+            sums[i] = job->alpha * sums[i] + job->beta * blocks->line[i];
+        lines[job->type_c].write(column, sums, rows);
+    }
+}
+
+static void run_one(struct blocks *blocks, const struct fake_product *job,
+                    const void *a, const void *b, void *c)
+{
+    int64_t a_row = job->transpose_a ? job->lda : 1;
+    int64_t b_column = job->transpose_b ? 1 : job->ldb;
+
+    for (int64_t i = 0; i < job->m; i += ROWS)
+        for (int64_t j = 0; j < job->n; j += COLUMNS) {
+            int64_t rows = least(ROWS, job->m - i);
+            int64_t columns = least(COLUMNS, job->n - j);
+            add_up(blocks, job, element(a, job->type_a, i * a_row),
+                   element(b, job->type_b, j * b_column), rows, columns);
+            deliver(blocks, job,
+                    (unsigned char *)c +
+                        (j * job->ldc + i) * fake_type_bytes(job->type_c),
+                    rows, columns);
+        }
+}
+
 void fake_product_run(const struct fake_product *job)
 {
-    int64_t m = job->m, n = job->n, k = job->k;
-    double *b = malloc((size_t)(n * k + k * m + n * m) * sizeof *b);
-    double *a = b + n * k, *sums = a + k * m;
+    struct blocks *blocks = malloc(sizeof *blocks);
 
-    if (!b)
+    if (!blocks)
         abort(); /* this machine is out of memory */
-    for (int64_t i = 0; i < job->batch; ++i) {
-        widen(b, job->type_b, element(job->b, job->type_b, i * job->stride_b),
-              n, k, job->transpose_b ? 1 : job->ldb,
-              job->transpose_b ? job->ldb : 1);
-        widen(a, job->type_a, element(job->a, job->type_a, i * job->stride_a),
-              k, m, job->transpose_a ? 1 : job->lda,
-              job->transpose_a ? job->lda : 1);
-        memset(sums, 0, (size_t)(n * m) * sizeof *sums);
-        if (k > 0)
-            hdpk_gemm_f64(n, m, k, b, k, a, m, sums, m);
-        deliver(job, sums,
+    for (int64_t i = 0; i < job->batch; ++i)
+        run_one(blocks, job, element(job->a, job->type_a, i * job->stride_a),
+                element(job->b, job->type_b, i * job->stride_b),
                 (unsigned char *)job->c +
                     i * job->stride_c * fake_type_bytes(job->type_c));
-    }
-    free(b);
+    free(blocks);
 }
+
+/* ---- in place of it -------------------------------------------------------- */
 
 /* The first column number by number, others as copies of it, turned by a few
  * rows so that they differ. Of a large matrix only every so many columns: what
