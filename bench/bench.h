@@ -9,6 +9,7 @@
 #include "notes.h"
 #include "options.h"
 #include "outfile.h"
+#include "work/gpu.h"
 #include "work/work.h"
 
 struct bench {
@@ -22,9 +23,12 @@ struct bench {
     hdp_group *group;
     hdp_device *devices; /* one a member */
     int32_t members;
-    int simulated;        /* a member's time is a model's */
-    json_t *pictured;     /* what .svg files show; NULL: the document */
-    char *blas_path;      /* the library's OpenBLAS; NULL: it has none */
+    int simulated;          /* a member's time is a model's */
+    json_t *pictured;       /* what .svg files show; NULL: the document */
+    char *blas_path;        /* the library's OpenBLAS; NULL: it has none */
+    char *driver_path;      /* and its CUDA driver, likewise */
+    struct gpu_image image; /* of the workloads' kernels */
+    struct gpu *gpu; /* the members that are GPUs; NULL: none, or not asked */
     char json_path[1024]; /* where demo wants the document; empty: nowhere */
     int pipe_ignored;     /* SIGPIPE was, when the program was started */
     int job_code;         /* what lease's command ended with */
@@ -37,12 +41,34 @@ int library_open(struct bench *bench); /* context, versions */
 /** Group and the `devices` section; says every slowdown in words. spec NULL:
  *  what -d gave, or auto. */
 int library_group(struct bench *bench, const char *spec);
+/** Its two halves: sets bench->group, where nothing is recorded yet; and the
+ *  rest, once there is one. */
+hdp_status library_create(struct bench *bench, const char *spec);
+int library_describe(struct bench *bench);
 /** What a table calls a device: "sim:0 NVIDIA GeForce RTX 3090", or its
  *  specification where it has no name of its own. May use `text`. */
 const char *library_label(const hdp_device *device, char *text, size_t size);
 /** A comment line a member, for the head of a table. */
 void library_say_devices(struct bench *bench);
 void library_close(struct bench *bench);
+
+/** Sets bench->gpu where a member is a GPU, for the works that follow; products:
+ *  with cuBLAS. The group is idle. */
+int library_gpus(struct bench *bench, int products);
+/** The same of another group; gpu_close() releases *out. */
+int library_gpus_of(struct bench *bench, hdp_group *group,
+                    const hdp_device *devices, int32_t members, int products,
+                    struct gpu **out);
+
+/** A workload of the group, in the type of --dtype. The caller sets kind,
+ *  capacity and reduce_bytes of `spec`; library_end_work() releases *out. */
+int library_work(struct bench *bench, struct workload_spec *spec,
+                 struct workload **out);
+/** What --dtype means for a work on such members; a failure where it has not
+ *  got that type. */
+int library_work_dtype(struct bench *bench, int32_t kind,
+                       const hdp_device *devices, int32_t members,
+                       int32_t *out);
 
 /** 1: what was lent to the group may be freed. After a deadline a function may
  *  be inside still, so this waits for it, seconds at most; 0: it never came. */
@@ -116,6 +142,11 @@ void plans_table(struct bench *bench, const hdp_profile *profile,
 /** Why a rank's share is what it is, in words. */
 const char *plans_reason(const hdp_plan_info *info, int rank);
 
+/* ---- cmd_discover.c ------------------------------------------------------ */
+
+/** What the library's name of a mask entry's verdict says to people. */
+const char *discover_verdict(const char *name);
+
 /* ---- the commands -------------------------------------------------------- */
 
 int command_demo(struct bench *bench);
@@ -126,4 +157,6 @@ int command_run(struct bench *bench);
 int command_reduce(struct bench *bench);
 int command_lease(struct bench *bench);
 int command_plot(struct bench *bench);
+int command_doctor(struct bench *bench);
+int command_watch(struct bench *bench);
 #endif

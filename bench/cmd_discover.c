@@ -19,6 +19,14 @@ static const struct {
     { "other_kind", "a UUID among numbers or the reverse; the list ends here" },
 };
 
+const char *discover_verdict(const char *name)
+{
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; ++i)
+        if (strcmp(verdicts[i].name, name) == 0)
+            return verdicts[i].words;
+    return name;
+}
+
 /* 0 stands for "none" or "not known": a dash says that better. */
 static void count_cell(struct table *table, int32_t count)
 {
@@ -184,11 +192,8 @@ static void tell_entry(FILE *out, const json_t *entry)
 {
     const char *verdict = json_string_value(json_object_get(entry, "verdict"));
     const char *device = json_string_value(json_object_get(entry, "device"));
-    const char *words = verdict;
+    const char *words = verdict ? discover_verdict(verdict) : NULL;
 
-    for (size_t i = 0; verdict && i < sizeof verdicts / sizeof *verdicts; ++i)
-        if (strcmp(verdicts[i].name, verdict) == 0)
-            words = verdicts[i].words;
     fprintf(out, "  '%s': %s%s%s\n",
             json_string_value(json_object_get(entry, "text")),
             words ? words : "?", device ? ", " : "", device ? device : "");

@@ -1,18 +1,19 @@
 /* reduce: all-reduce over a range of sizes, in the columns that people know
  * from nccl-tests, on data whose reductions are exact. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 #include "exact.h"
 #include "interrupt.h"
+#include "ways.h"
+#include "work/reduced.h"
 
 struct reduction {
     struct bench *bench;
     int32_t dtype, op, members;
     int64_t counts[OPTIONS_RATIOS_MAX], total_count; /* weights */
     hdp_plan *plan;
-    void **send, **recv; /* one a member, of the largest size */
+    struct reduced *data;
     json_t *rows;
     int64_t wrong_in_all;
 };
@@ -20,21 +21,23 @@ struct reduction {
 static int prepare(struct reduction *self, int64_t bytes)
 {
     struct bench *bench = self->bench;
-    size_t members = (size_t)self->members;
+    int code = library_gpus(bench, 0);
+    const struct reduced_spec spec = { .gpu = bench->gpu,
+                                       .members = self->members,
+                                       .bytes = bytes,
+                                       .dtype = self->dtype,
+                                       .op = self->op,
+                                       .counts = self->counts };
+    int32_t member;
 
-    self->send = calloc(members, sizeof *self->send);
-    self->recv = calloc(members, sizeof *self->recv);
-    if (!self->send || !self->recv)
-        return library_no_memory(bench);
-    for (size_t m = 0; m < members; ++m) {
-        self->send[m] = workload_alloc((size_t)bytes, 1);
-        self->recv[m] = workload_alloc((size_t)bytes, 1);
-        if (!self->send[m] || !self->recv[m])
-            return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                               "out of memory: member %d of %d wants 2 buffers "
-                               "of %lld bytes",
-                               (int)m, (int)self->members, (long long)bytes);
-    }
+    if (code)
+        return code;
+    self->data = reduced_create(&spec, &member);
+    if (!self->data)
+        return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
+                           "out of memory: member %d of %d wants 2 buffers "
+                           "of %lld bytes",
+                           (int)member, (int)self->members, (long long)bytes);
     return library_try(
         bench, hdp_plan_create(&self->plan, self->counts, self->members));
 }
@@ -42,16 +45,17 @@ static int prepare(struct reduction *self, int64_t bytes)
 static void release(struct reduction *self)
 {
     hdp_plan_destroy(self->plan);
-    if (!library_settle(self->bench))
-        return;
-    for (int32_t m = 0; m < self->members; ++m) {
-        if (self->send)
-            free(self->send[m]);
-        if (self->recv)
-            free(self->recv[m]);
-    }
-    free(self->send);
-    free(self->recv);
+    if (library_settle(self->bench))
+        reduced_destroy(self->data);
+}
+
+/* The member whose GPU failed, or -1: none. */
+static int tell_failure(struct reduction *self, int32_t member)
+{
+    if (member < 0)
+        return EXIT_OK;
+    return failure_own(&self->bench->failure, EXIT_RUNTIME, HDP_ERR_DEVICE,
+                       "%s", gpu_reason(self->bench->gpu, member));
 }
 
 static int choose(struct reduction *self)
@@ -94,16 +98,6 @@ static int choose(struct reduction *self)
         return failure_usage(&bench->failure, "-b", 0,
                              "-b: first size is larger than the last (-e)");
     return EXIT_OK;
-}
-
-static int64_t count_wrong(const struct reduction *self, int64_t elements)
-{
-    int64_t wrong = 0;
-
-    for (int32_t m = 0; m < self->members; ++m)
-        wrong += exact_wrong(self->recv[m], elements, self->dtype, self->op,
-                             self->members, self->counts);
-    return wrong;
 }
 
 static void add_row(struct reduction *self, int64_t bytes, int64_t elements,
@@ -152,17 +146,15 @@ static int one_size(struct reduction *self, int64_t bytes)
     hdp_options_init(&buffers, sizeof buffers);
     buffers.dtype = self->dtype;
     buffers.op = self->op;
-    buffers.memory = HDP_MEMORY_HOST;
+    buffers.memory = reduced_memory(self->data);
     buffers.tensor_count = 1;
     buffers.elements = &elements;
-    buffers.send = (const void *const *)self->send;
-    buffers.recv = self->recv;
+    buffers.send = reduced_send(self->data);
+    buffers.recv = reduced_recv(self->data);
     buffers.counts = self->counts;
     buffers.total_count = self->total_count;
-    for (int32_t m = 0; m < self->members; ++m) {
-        exact_fill(self->send[m], elements, self->dtype, m);
-        memset(self->recv[m], 0xff, (size_t)bytes);
-    }
+    if (!code)
+        code = tell_failure(self, reduced_fill(self->data, elements));
     for (int64_t i = -options->warmup; !code && i < options->iterations; ++i) {
         int64_t start_ns = library_now();
         code = library_try(self->bench, hdp_all_reduce(self->bench->group,
@@ -171,7 +163,7 @@ static int one_size(struct reduction *self, int64_t bytes)
             samples[i] = (double)(library_now() - start_ns);
     }
     if (!code && options->verify)
-        wrong = count_wrong(self, elements);
+        code = tell_failure(self, reduced_wrong(self->data, elements, &wrong));
     if (!code) {
         add_row(self, elements * exact_size(self->dtype), elements, samples,
                 options->iterations, wrong);
@@ -220,7 +212,7 @@ static void put_check(const struct reduction *self)
     json_object_set_new(json, "ok", json_boolean(self->wrong_in_all == 0));
     json_object_set_new(json, "wrong", json_integer(self->wrong_in_all));
     json_object_set_new(json, "against",
-                        json_string("exact results, f64 reference"));
+                        json_string(reduced_against(self->data)));
     if (self->bench->options.verify)
         document_set(&self->bench->document, "check", json_incref(json));
     json_decref(json);
@@ -234,6 +226,8 @@ int command_reduce(struct bench *bench)
     int code = library_group(bench, NULL);
     library_say_devices(bench);
     interrupt_watch(bench->group);
+    if (!code && bench->options.peer)
+        code = ways_try(bench, NULL);
     if (!code)
         code = choose(&self);
     if (!code)

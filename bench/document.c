@@ -128,13 +128,24 @@ int document_write(const struct document *document, int32_t format, FILE *out)
         [FORMAT_MD] = render_md,
     };
 
-    if (format != FORMAT_TABLE) {
+    if (document->begun && out == stdout) {
+        if (!render_jsonl_end(out, document->root))
+            return 0;
+    } else if (format != FORMAT_TABLE) {
         if (!writers[format](out, document->root))
             return 0;
     } else if (document->text_data) {
         fwrite(document->text_data, 1, document->text_size, out);
     }
     return fflush(out) == 0 && !ferror(out);
+}
+
+void document_stream(struct document *document, json_t *row)
+{
+    if (!document->begun)
+        (void)render_jsonl_begin(stdout, document->root);
+    document->begun = 1;
+    (void)jsonwriter_line(stdout, row);
 }
 
 json_t *document_real(double value)

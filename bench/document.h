@@ -18,6 +18,7 @@ struct document {
     char *text_data;
     size_t text_size;
     struct notes *notes;
+    int begun; /* document_stream() has printed */
 };
 
 /** Returns 0 when memory is short; document_close() is legal then too. */
@@ -41,6 +42,10 @@ void document_end(struct document *document, const struct failure *failure);
 
 /** Writes the finished document in a FORMAT_*. Returns 0 when that fails. */
 int document_write(const struct document *document, int32_t format, FILE *out);
+
+/** Prints a row of jsonl to stdout at once, behind the document's first line;
+ *  document_write() then adds the last one alone. Borrows the row. */
+void document_stream(struct document *document, json_t *row);
 
 /* Values. A number that is not finite becomes null. */
 json_t *document_real(double value);

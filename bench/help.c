@@ -111,10 +111,7 @@ void options_help(FILE *out, enum command command)
         fprintf(out, "  %-11s%s%s\n", option_commands[i].name,
                 option_commands[i].summary,
                 i == COMMAND_DEMO ? " (default)" : "");
-    fputs("\nnot in this version yet:", out);
-    for (int i = 0; option_later[i]; ++i)
-        fprintf(out, " %s", option_later[i]);
-    fputs("\n\nhdp_bench COMMAND --help lists a command's options.\n", out);
+    fputs("\nhdp_bench COMMAND --help lists a command's options.\n", out);
     print_values(out, COMMAND_COUNT);
     fputs("\nenvironment, read by the library once:\n", out);
     print_notes(out, option_environment);

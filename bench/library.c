@@ -50,8 +50,9 @@ json_t *library_info(int32_t what)
     hdp_info(what, NULL, 0, &needed);
     if (!needed)
         return NULL;
-    char *text = malloc(needed + 1);
-    if (text && hdp_info(what, text, needed + 1, &needed) == HDP_OK)
+    size_t room = needed + 4096; /* what GPUs do changes meanwhile */
+    char *text = malloc(room);
+    if (text && hdp_info(what, text, room, &needed) == HDP_OK)
         json = json_loads(text, 0, NULL);
     free(text);
     return json;
@@ -80,6 +81,9 @@ int library_open(struct bench *bench)
     if (bench->options.cache && options.log_level < HDP_LOG_INFO)
         options.log_level = HDP_LOG_INFO;
     options.timeout_ns = bench->options.timeout_ns;
+    options.cublas_path = bench->options.cublas;
+    options.nvml_path = bench->options.nvml;
+    options.nccl_path = bench->options.nccl;
     int code =
         library_try(bench, hdp_context_create(&bench->context, &options));
     if (!code)
@@ -87,17 +91,53 @@ int library_open(struct bench *bench)
     return code;
 }
 
-/* Where hdp_info names an OpenBLAS, the workloads use that very copy. */
-static void find_blas(struct bench *bench)
+static char *path_of(const json_t *libraries, const char *name)
+{
+    const char *path = json_string_value(
+        json_object_get(json_object_get(libraries, name), "path"));
+
+    return path ? strdup(path) : NULL;
+}
+
+/* What hdp_info names, the workloads use: that very copy. */
+static void find_libraries(struct bench *bench)
 {
     json_t *runtime = library_info(HDP_INFO_RUNTIME);
     json_t *libraries = json_object_get(runtime, "libraries");
-    json_t *blas = json_object_get(libraries, "openblas");
-    const char *path = json_string_value(json_object_get(blas, "path"));
 
     free(bench->blas_path);
-    bench->blas_path = path ? strdup(path) : NULL;
+    free(bench->driver_path);
+    bench->blas_path = path_of(libraries, "openblas");
+    bench->driver_path = path_of(libraries, "cuda");
     json_decref(runtime);
+}
+
+int library_gpus_of(struct bench *bench, hdp_group *group,
+                    const hdp_device *devices, int32_t members, int products,
+                    struct gpu **out)
+{
+    const struct gpu_spec spec = { .group = group,
+                                   .devices = devices,
+                                   .members = members,
+                                   .products = products,
+                                   .driver_path = bench->driver_path,
+                                   .cublas_path = bench->options.cublas,
+                                   .image = bench->image };
+    char reason[GPU_REASON];
+    hdp_status status = gpu_open(out, &spec, reason);
+
+    if (status == HDP_OK)
+        return EXIT_OK;
+    return failure_own(&bench->failure, failure_exit_code(status), status, "%s",
+                       reason);
+}
+
+int library_gpus(struct bench *bench, int products)
+{
+    if (bench->gpu)
+        return EXIT_OK;
+    return library_gpus_of(bench, bench->group, bench->devices, bench->members,
+                           products, &bench->gpu);
 }
 
 const char *library_slowdown(const hdp_device *device, char *text, size_t size)
@@ -186,25 +226,25 @@ void library_say_devices(struct bench *bench)
     }
 }
 
-int library_group(struct bench *bench, const char *spec)
+hdp_status library_create(struct bench *bench, const char *spec)
 {
     hdp_group_options options;
-    hdp_group_info info;
-    json_t *list = json_array();
 
-    if (!spec)
-        spec = bench->options.spec[0] ? bench->options.spec : "auto";
     hdp_options_init(&options, sizeof options);
     options.threads = bench->options.threads;
     options.timeout_ns = bench->options.timeout_ns;
+    return hdp_group_create_spec(&bench->group, bench->context, spec, &options);
+}
+
+int library_describe(struct bench *bench)
+{
+    hdp_group_info info;
+    json_t *list = json_array();
+
     document_set(&bench->document, "devices", list);
-    int code =
-        library_try(bench, hdp_group_create_spec(&bench->group, bench->context,
-                                                 spec, &options));
-    if (code)
-        return code;
     hdp_options_init(&info, sizeof info);
-    if ((code = library_try(bench, hdp_group_get(&info, bench->group))))
+    int code = library_try(bench, hdp_group_get(&info, bench->group));
+    if (code)
         return code;
     bench->members = info.member_count;
     bench->devices = calloc((size_t)info.member_count, sizeof *bench->devices);
@@ -219,8 +259,63 @@ int library_group(struct bench *bench, const char *spec)
         bench->simulated |= device->kind == HDP_SIM;
         json_array_append_new(list, library_device_json(device));
     }
-    find_blas(bench);
+    find_libraries(bench);
     return EXIT_OK;
+}
+
+int library_group(struct bench *bench, const char *spec)
+{
+    if (!spec)
+        spec = bench->options.spec[0] ? bench->options.spec : "auto";
+    document_set(&bench->document, "devices", json_array());
+    int code = library_try(bench, library_create(bench, spec));
+    return code ? code : library_describe(bench);
+}
+
+int library_work_dtype(struct bench *bench, int32_t kind,
+                       const hdp_device *devices, int32_t members, int32_t *out)
+{
+    int32_t dtype =
+        bench->options.dtype < 0 ? HDP_F32 : bench->options.dtype + 1;
+    int has = dtype != HDP_F64 && workload_multiplies(kind);
+
+    for (int32_t m = 0; m < members; ++m)
+        has &= devices[m].kind == HDP_CUDA;
+    *out = dtype;
+    if (dtype == HDP_F32 || has)
+        return EXIT_OK;
+    return failure_usage(&bench->failure, "--dtype", 0,
+                         "--dtype %s: the work %s computes in f32%s; other "
+                         "types are for --probe gemm",
+                         options_dtype_name(dtype), options_work_name(kind),
+                         dtype != HDP_F64 && workload_multiplies(kind)
+                             ? " on these devices"
+                             : "");
+}
+
+int library_work(struct bench *bench, struct workload_spec *spec,
+                 struct workload **out)
+{
+    *out = NULL;
+    int code = library_work_dtype(bench, spec->kind, bench->devices,
+                                  bench->members, &spec->dtype);
+    if (!code)
+        code = library_gpus(bench, workload_multiplies(spec->kind));
+    if (code)
+        return code;
+    spec->members = bench->members;
+    spec->seed = (uint64_t)bench->options.seed;
+    spec->blas_path = bench->blas_path;
+    spec->devices = bench->devices;
+    spec->gpu = bench->gpu;
+    *out = workload_create(spec);
+    if (*out)
+        return EXIT_OK;
+    return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
+                       "out of memory for a work of up to %lld items and "
+                       "buckets of %lld bytes",
+                       (long long)spec->capacity,
+                       (long long)spec->reduce_bytes);
 }
 
 int library_settle(struct bench *bench)
@@ -245,12 +340,17 @@ void library_end_work(struct bench *bench, struct workload *workload)
 
 void library_close(struct bench *bench)
 {
+    if (library_settle(bench))
+        gpu_close(bench->gpu);
     hdp_group_destroy(bench->group);
     hdp_context_destroy(bench->context);
     free(bench->devices);
     free(bench->blas_path);
+    free(bench->driver_path);
+    bench->gpu = NULL;
     bench->group = NULL;
     bench->context = NULL;
     bench->devices = NULL;
     bench->blas_path = NULL;
+    bench->driver_path = NULL;
 }

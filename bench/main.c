@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "interrupt.h"
 #include "plot.h"
+#include "work/workimage.h"
 
 /* A closed descriptor would be given to the next file that is opened, and
  * messages would end up inside it. */
@@ -37,6 +38,8 @@ static int run_command(struct bench *bench)
         [COMMAND_REDUCE] = command_reduce,
         [COMMAND_LEASE] = command_lease,
         [COMMAND_PLOT] = command_plot,
+        [COMMAND_DOCTOR] = command_doctor,
+        [COMMAND_WATCH] = command_watch,
     };
     int code = library_open(bench);
 
@@ -229,6 +232,8 @@ int main(int argc, char **argv)
     static struct bench bench; /* large, and zero from the start */
 
     keep_standard_descriptors();
+    bench.image.data = hdpw_image_data;
+    bench.image.bytes = hdpw_image_bytes;
     /* A closed pipe is a failed write. */
     bench.pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     options_read(&bench.options, argc, argv, &bench.failure);

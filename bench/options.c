@@ -337,13 +337,9 @@ static int read_command(struct options *out, const char *word,
         return EXIT_OK;
     }
     out->unknown = word;
-    for (int i = 0; option_later[i]; ++i)
-        if (strcmp(word, option_later[i]) == 0)
-            return failure_usage(failure, word, 0,
-                                 "'%s' is not in this version yet", word);
     return failure_usage(failure, word, 0,
                          "unknown command '%.32s': demo, discover, calibrate, "
-                         "split, run, reduce, plot or lease",
+                         "split, run, reduce, plot, lease, doctor or watch",
                          word);
 }
 

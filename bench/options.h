@@ -23,6 +23,8 @@ enum command {
     COMMAND_REDUCE,
     COMMAND_PLOT,
     COMMAND_LEASE,
+    COMMAND_DOCTOR,
+    COMMAND_WATCH,
     COMMAND_COUNT,
     COMMAND_HELP, /* text was asked for; nothing runs */
     COMMAND_MAN,
@@ -70,6 +72,8 @@ struct options {
     int32_t dtype, probe; /* index into the choices; -1: by the command */
     int64_t steps, warmup, budget_ns, timeout_ns, seed;
     const char *profile, *save, *compare, *cache;
+    const char *cublas, *nvml,
+        *nccl; /* files to load; NULL: the usual search */
     const char *mask, *order, *machine;
     int32_t work, threads;
     int64_t batches;              /* split: timed batches; -1: none */
@@ -80,7 +84,7 @@ struct options {
     int32_t strict;
 
     int64_t begin_bytes, end_bytes, factor, iterations;
-    int32_t verify, op;
+    int32_t verify, op, peer; /* peer: switch the direct ways on before */
     double weights[OPTIONS_RATIOS_MAX];
     int weight_count;
 
@@ -91,6 +95,11 @@ struct options {
     int32_t policy;        /* HDP_LEASE_FIRST ... */
     int32_t list;
     const char *directory;
+
+    int32_t test, pair; /* doctor: try all; only one way */
+    const char *root;   /* doctor: where the machine's files are; NULL: "" */
+    int64_t count;      /* watch; -1: by the format */
+
     char **job; /* what follows --, ended by NULL; NULL: nothing */
 };
 

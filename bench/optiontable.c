@@ -88,8 +88,22 @@ const struct option_command option_commands[COMMAND_COUNT] = {
                             "the lease as long as it has the descriptors that "
                             "it inherited. lease --list: who holds what.",
                         .rest = "-- COMMAND" },
+    [COMMAND_DOCTOR] = { "doctor", "why something is missing or slow",
+                         "Looks at driver, libraries, masks, devices, who else "
+                         "uses them, links, container, scheduler, memory and "
+                         "clocks; each finding with its remedy. Ends with 0 "
+                         "whatever it finds. --test tries every device, "
+                         "every pair and all together, each in a process of "
+                         "its own with a deadline, within half a minute; ends "
+                         "with 1 when something failed.",
+                         NULL, NULL },
+    [COMMAND_WATCH] = { "watch", "what the GPUs do, once a second",
+                        "Use, memory, clocks and why they are low, link and "
+                        "processes of each GPU, until Ctrl-C or --count; on a "
+                        "terminal in place. -o jsonl: a line a GPU as it "
+                        "comes. Without a GPU it says why and shows the host.",
+                        NULL, NULL },
 };
-const char *const option_later[] = { "doctor", "watch", NULL };
 
 const char option_promise[] =
     "stdout carries the chosen format only; progress and warnings go to "
@@ -149,12 +163,13 @@ const struct options option_defaults = {
     .op = -1,
     .seed = 1,
     .gpus = -1,
+    .count = -1,
     .kind = -1,
 };
 
 const struct option_row option_rows[] = {
-    { RUNNING & ~C(DEMO) & ~C(DISCOVER), 'd', "devices", "SPEC", OPTION_SPEC,
-      AT(spec), 0, 0, NULL, 0,
+    { RUNNING & ~C(DEMO) & ~C(DISCOVER) & ~C(WATCH), 'd', "devices", "SPEC",
+      OPTION_SPEC, AT(spec), 0, 0, NULL, 0,
       "devices, joined when repeated: cuda:0, host:0-1/threads=1, "
       "sim:0/item=10us, @desk, auto (default)" },
     { EVERY, 'o', "format", "FORMAT", OPTION_CHOICE, AT(format), 0, 0,
@@ -207,7 +222,8 @@ const struct option_row option_rows[] = {
 
     { MEASURING, 0, "dtype", "TYPE", OPTION_CHOICE, AT(dtype), 0, 0,
       dtypes_of_products, 5,
-      "of the library's probes: f32 (default), tf32, f16, bf16 or f64" },
+      "of the library's probes: f32 (default), tf32, f16, bf16 or f64; works "
+      "on GPUs alone take all but f64" },
     { C(REDUCE), 0, "dtype", "TYPE", OPTION_CHOICE, AT(dtype), 0, 0, dtypes, 9,
       "f32 (default), tf32, f16, bf16, f64, i32, i64, u8 or i8" },
     { MEASURING, 0, "probe", "PROBE", OPTION_CHOICE, AT(probe), 0, 0, probes, 6,
@@ -294,6 +310,9 @@ const struct option_row option_rows[] = {
       NULL, 0, "iterations before (default 2)" },
     { C(REDUCE), 'c', "check", "0|1", OPTION_INT, AT(verify), 0, 1, NULL, 0,
       "check every element (default 1)" },
+    { C(REDUCE), 0, "peer", NULL, OPTION_FLAG, AT(peer), 0, 0, NULL, 0,
+      "first try the direct ways between the GPUs, and leave those on that "
+      "work" },
     { C(REDUCE), 0, "op", "OP", OPTION_CHOICE, AT(op), 0, 0, ops, 5,
       "mean, sum (default), min, max, sum_over_total" },
     { C(REDUCE), 0, "weights", "W/W", OPTION_WEIGHTS, AT(weights), 0, 0, NULL,
@@ -320,10 +339,29 @@ const struct option_row option_rows[] = {
     { C(LEASE), 0, "directory", "DIR", OPTION_FILE, AT(directory), 0, 0, NULL,
       0, "the folder of lock files, in place of HDP_LEASE_DIR" },
 
+    { C(DOCTOR), 0, "test", NULL, OPTION_FLAG, AT(test), 0, 0, NULL, 0,
+      "try the devices of -d (default: every GPU): memory, kernel, products, "
+      "checked copies, checked ways between each two, a checked reduce" },
+    { C(DOCTOR), 0, "timeout", "TIME", OPTION_DURATION, AT(timeout_ns), 0, 0,
+      NULL, 0, "with --test: deadline of one check (default 8s)" },
+    /* what --test runs, and tells people to type */
+    { C(DOCTOR), 0, "pair", NULL, OPTION_FLAG, AT(pair), 0, 0, NULL, 0,
+      "only the direct way from the first device of -d to the second, and "
+      "back" },
+    { C(DOCTOR), 0, "root", "DIR", OPTION_FILE, AT(root), 0, 0, NULL, 0, NULL },
+    { C(WATCH), 0, "count", "N", OPTION_INT, AT(count), 1, INT32_MAX, NULL, 0,
+      "so many times (default: without end; json, csv and md: once)" },
+
     { C(RUN) | C(REDUCE) | C(DEMO), 0, "seed", "N", OPTION_INT, AT(seed), 0,
       ANY, NULL, 0, "of random data and weights (default 1)" },
-    { RUNNING, 0, "timeout", "TIME", OPTION_DURATION, AT(timeout_ns), 0, 0,
-      NULL, 0, "deadline of a step (default 10m)" },
+    { RUNNING & ~C(DOCTOR) & ~C(WATCH), 0, "timeout", "TIME", OPTION_DURATION,
+      AT(timeout_ns), 0, 0, NULL, 0, "deadline of a step (default 10m)" },
+    { RUNNING, 0, "cublas", "FILE", OPTION_FILE, AT(cublas), 0, 0, NULL, 0,
+      "load this cuBLAS instead of what the usual search finds" },
+    { RUNNING, 0, "nvml", "FILE", OPTION_FILE, AT(nvml), 0, 0, NULL, 0,
+      "likewise this NVML" },
+    { RUNNING, 0, "nccl", "FILE", OPTION_FILE, AT(nccl), 0, 0, NULL, 0,
+      "likewise this NCCL" },
     { EVERY, 0, "progress", "WHEN", OPTION_CHOICE, AT(progress), 0, 0,
       progresses, 4,
       "auto (on a terminal), always, never or jsonl; to stderr" },

@@ -56,7 +56,6 @@ extern const struct option_note option_environment[];
 extern const char option_promise[];           /* what stdout carries */
 extern const struct option_row option_rows[]; /* ends with name NULL */
 extern const struct option_command option_commands[COMMAND_COUNT];
-extern const char *const option_later[];   /* commands of later versions */
 extern const char *const option_rules[];   /* by HDP_RULE_* */
 extern const char *const option_formats[]; /* by FORMAT_* */
 extern const struct options option_defaults;

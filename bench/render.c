@@ -54,17 +54,32 @@ static json_t *last_line(json_t *root)
     return line;
 }
 
+static int put_line(FILE *out, json_t *line)
+{
+    int ok = jsonwriter_line(out, line);
+
+    json_decref(line);
+    return ok;
+}
+
+int render_jsonl_begin(FILE *out, json_t *root)
+{
+    return put_line(out, first_line(root));
+}
+
+int render_jsonl_end(FILE *out, json_t *root)
+{
+    return put_line(out, last_line(root));
+}
+
 int render_jsonl(FILE *out, json_t *root)
 {
-    json_t *first = first_line(root), *last = last_line(root), *row;
-    json_t *rows = rows_all(root);
-    int ok = rows && jsonwriter_line(out, first);
+    json_t *rows = rows_all(root), *row;
+    int ok = rows && render_jsonl_begin(out, root);
     size_t i;
 
     json_array_foreach(rows, i, row) ok = ok && jsonwriter_line(out, row);
-    ok = ok && jsonwriter_line(out, last);
-    json_decref(first);
-    json_decref(last);
+    ok = ok && render_jsonl_end(out, root);
     json_decref(rows);
     return ok;
 }

@@ -12,6 +12,9 @@
 /** A first line of type `document`, one a row, a last one of type `end` with
  *  the status and the error. */
 int render_jsonl(FILE *out, json_t *root);
+/** Those two lines alone. */
+int render_jsonl_begin(FILE *out, json_t *root);
+int render_jsonl_end(FILE *out, json_t *root);
 
 /** One table, the command's main rows and a last column `status`. Quoted by
  *  RFC 4180, lines end in \n; null is empty, an empty text is "". Without rows

@@ -278,7 +278,8 @@ json_t *rows_main(json_t *root)
         { "run", "empty" },       { "reduce", "reduce" },
         { "run", "phase" },       { "run", "dynamic" },
         { "lease", "lease" },     { "demo", "result" },
-        { "plot", "plot" },
+        { "plot", "plot" },       { "doctor", "finding" },
+        { "watch", "state" },
     };
     const char *command = json_string_value(json_object_get(root, "command"));
     json_t *flat = make(root, 1), *rows = json_array(), *row;

@@ -169,9 +169,14 @@ static hdp_status look(struct trial *trial)
     return HDP_OK;
 }
 
-/* Once a copy hangs every one of these would wait for it. */
+/* After a failure something may still be on its way. Once a copy hangs, every
+ * call here would wait for it. */
 static void release(struct trial *trial)
 {
+    if (!trial->stuck && trial->here)
+        (void)settle(trial, trial->here);
+    if (!trial->stuck && trial->there)
+        (void)settle(trial, trial->there);
     if (trial->stuck || cuda_may_call() != HDP_OK)
         return;
     if (trial->end)

@@ -144,6 +144,19 @@ static int read_tenant(struct reading *self)
     return hdpi_read_size(&self->config->tenant_bytes[index], &text);
 }
 
+static int read_sick(struct reading *self)
+{
+    const char *at = self->value;
+    int64_t code;
+    int index;
+
+    if (!read_index(&at, &index) || !read_mark(&at, ':') ||
+        !read_int(&at, &code) || *at != '\0' || code > 99999)
+        return 0;
+    self->config->sick[index] = (int)code;
+    return 1;
+}
+
 static int read_peer(struct reading *self)
 {
     static const char *const kinds[] = { "refuse:", "lie:", "hang:" };
@@ -291,14 +304,15 @@ static const struct {
     int first; /* 1: only before the process has started */
     int (*read)(struct reading *self);
 } rows[] = {
-    { "machine", 1, read_machine }, { "copies", 1, read_copies },
-    { "clock", 1, read_clock },     { "run", 1, read_run },
-    { "driver", 1, read_driver },   { "nodriver", 1, read_nodriver },
-    { "seed", 1, read_seed },       { "keys", 1, read_keys },
-    { "busy", 0, read_busy },       { "tenant", 0, read_tenant },
-    { "peer", 0, read_peer },       { "fail", 0, read_fail },
-    { "sticky", 0, read_sticky },   { "late", 0, read_late },
-    { "hang", 0, read_hang },       { "firstproduct", 0, read_first },
+    { "machine", 1, read_machine },    { "copies", 1, read_copies },
+    { "clock", 1, read_clock },        { "run", 1, read_run },
+    { "driver", 1, read_driver },      { "nodriver", 1, read_nodriver },
+    { "seed", 1, read_seed },          { "keys", 1, read_keys },
+    { "busy", 0, read_busy },          { "tenant", 0, read_tenant },
+    { "peer", 0, read_peer },          { "fail", 0, read_fail },
+    { "sticky", 0, read_sticky },      { "late", 0, read_late },
+    { "sick", 0, read_sick },          { "hang", 0, read_hang },
+    { "firstproduct", 0, read_first },
 };
 
 static int read_word(struct fake_config *config, char *word, int started)

@@ -26,7 +26,8 @@ DONE = [
     ("run", ["-d", PAIR, "--work", "gemm", "-N", "64", *QUICK], [0]),
     ("run", ["-d", PAIR, "--work", "empty", "-N", "64", "--steps", "10"], [0]),
     ("reduce", ["-d", PAIR, "-e", "16", "-n", "1", "-w", "0"], [0]),
-    ("doctor", [], None),
+    ("doctor", [], [0]),
+    ("watch", ["--count", "1"], [0]),
     ("lease", ["--list"], None),
 ]
 REFUSED = [
