@@ -111,10 +111,14 @@ static int show(struct bench *bench, const struct lanes *lanes,
 
     if (!code) {
         fprintf(out,
-                "# work %s (products by %s), %lld items, %lld rounds, "
+                "# work %s (products by %s%s%s), %lld items, %lld rounds, "
                 "interleaved; median of the rounds\n"
                 "# time of a step: from the call to its return%s\n\n",
                 options_work_name(bench->options.work), workload->backend,
+                workload->dtype == HDP_F32 ? "" : " in ",
+                workload->dtype == HDP_F32
+                    ? ""
+                    : options_dtype_name(workload->dtype),
                 (long long)bench->options.total, (long long)lanes->kept,
                 bench->simulated ? ", on the model's clock" : "");
         results_table(&results, lanes, out);
@@ -263,8 +267,8 @@ static int check_reduce(struct bench *bench)
 
 int command_run(struct bench *bench)
 {
-    struct workload_spec spec = { .kind = bench->options.work,
-                                  .seed = (uint64_t)bench->options.seed };
+    struct workload_spec spec = { .kind = bench->options.work };
+    struct workload *workload = NULL;
     int64_t steps = bench->options.steps;
 
     fprintf(bench->document.text, "# hdp_bench %s run\n", hdp_version());
@@ -283,18 +287,11 @@ int command_run(struct bench *bench)
         return code;
     if (spec.kind == WORK_EMPTY && !bench->simulated)
         return empty_measure(bench, steps);
-    spec.members = bench->members;
-    spec.blas_path = bench->blas_path;
-    spec.devices = bench->devices;
     spec.capacity = largest_batch(bench);
     spec.reduce_bytes = spec.kind == WORK_MLP ? 0 : bench->options.reduce_bytes;
-    struct workload *workload = workload_create(&spec);
-    if (!workload)
-        return failure_own(&bench->failure, EXIT_RUNTIME, HDP_ERR_MEMORY,
-                           "out of memory for a work of up to %lld items and "
-                           "buckets of %lld bytes",
-                           (long long)spec.capacity,
-                           (long long)spec.reduce_bytes);
+    code = library_work(bench, &spec, &workload);
+    if (code)
+        return code;
     code = bench->options.adapt || bench->options.dynamic
                ? run_learning(bench, workload)
                : run_rules(bench, workload);

@@ -1,14 +1,11 @@
-/* demo: the tour. A real network, two unequal devices, every rule, checked
- * against one device before any speed is told. */
+/* demo: the tour. A real network, all GPUs or two unequal halves of the host,
+ * every rule, checked against one device before any speed is told. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "demo.h"
-
-/* Two halves of any machine; that the second is slowed is said everywhere. */
-static const char pair[] = "host:0/threads=1+host:1/threads=1/duty=50";
 
 /* The folder is tried at once: nobody wants to hear of it after a minute. */
 static int check_folder(struct bench *bench, const char *folder)
@@ -23,44 +20,14 @@ static int check_folder(struct bench *bench, const char *folder)
                        strerror(errno));
 }
 
-static void tell_devices(struct bench *bench)
-{
-    FILE *out = bench->document.text;
-    json_t *runtime = library_info(HDP_INFO_RUNTIME);
-    json_t *libraries = json_object_get(runtime, "libraries");
-    json_t *cuda = json_object_get(libraries, "cuda");
-    const char *note = json_string_value(json_object_get(cuda, "note"));
-    char text[128];
-
-    fprintf(out, "GPUs      %s\n",
-            note && *note ? note : "there, but not used by the demo");
-    for (int32_t m = 0; m < bench->members; ++m) {
-        const hdp_device *device = &bench->devices[m];
-        const char *slow = library_slowdown(device, text, sizeof text);
-        fprintf(out, "%s %-26s%s\n", m ? "         " : "devices  ",
-                device->spec, slow ? slow : device->name);
-    }
-    json_decref(runtime);
-}
-
 static int prepare(struct demo *demo)
 {
-    struct bench *bench = demo->bench;
-    struct workload_spec spec = { .kind = WORK_MLP,
-                                  .capacity = DEMO_CAPACITY * 5 / 4,
-                                  .seed = (uint64_t)bench->options.seed };
+    struct workload_spec spec = { .kind = WORK_MLP };
+    int code = demo_devices(demo);
 
-    fprintf(bench->document.text,
-            "hdp %s: one batch on two unequal devices\n\n", hdp_version());
-    int code = library_group(bench, pair);
-    if (code)
-        return code;
-    tell_devices(bench);
-    spec.members = bench->members;
-    spec.blas_path = bench->blas_path;
-    spec.devices = bench->devices;
-    demo->workload = workload_create(&spec);
-    return demo->workload ? EXIT_OK : library_no_memory(bench);
+    demo->capacity = demo->gpus ? DEMO_CAPACITY_GPUS : DEMO_CAPACITY;
+    spec.capacity = demo->capacity / 4 * 5;
+    return code ? code : library_work(demo->bench, &spec, &demo->workload);
 }
 
 int command_demo(struct bench *bench)

@@ -5,7 +5,12 @@
 #include "picture.h"
 #include "results.h"
 
-enum { DEMO_RUNS_MAX = 3, DEMO_RULES = 4, DEMO_CAPACITY = 1 << 17 };
+enum {
+    DEMO_RUNS_MAX = 3,
+    DEMO_RULES = 4,
+    DEMO_CAPACITY = 1 << 17, /* most items of a batch */
+    DEMO_CAPACITY_GPUS = 1 << 20
+};
 
 /* One run: measured anew, split anew, checked, and its rounds. */
 struct demo_run {
@@ -17,6 +22,8 @@ struct demo_run {
 struct demo {
     struct bench *bench;
     struct workload *workload;
+    int gpus; /* members that are GPUs; 0: the host's two halves */
+    int64_t capacity;
     double gemm_ratio[PICTURE_MEMBERS_MAX];
     int64_t total;
     struct demo_run run[DEMO_RUNS_MAX];
@@ -25,6 +32,14 @@ struct demo {
     int64_t training_steps;
     int64_t start_ns, budget_ns; /* 0: the default */
 };
+
+/* ---- demo_devices.c ------------------------------------------------------ */
+
+/** Opens the group, chooses the type and says both. */
+int demo_devices(struct demo *demo);
+
+/** In words up to eight. */
+const char *demo_count(int count, char text[16]);
 
 /* ---- demo_measure.c ------------------------------------------------------ */
 
@@ -47,9 +62,10 @@ int demo_tell(struct demo *demo, const char *folder);
 /* ---- whatif.c ------------------------------------------------------------ */
 
 struct whatif {
-    double unslowed_ns, third_ns; /* steps; 0: not known */
-    int64_t unslowed_items;       /* of member 1, were it not slowed */
-    int64_t least_total;          /* from which both members get rows */
+    double unslowed_ns, more_ns; /* steps, with the last member unslowed, with
+                                    one more like the first */
+    int64_t unslowed_items;      /* of the last member, were it not slowed */
+    int64_t least_total; /* from which all members get rows; 0: none is */
 };
 
 /** What other devices or another batch would change, by the measured profile;

@@ -12,6 +12,7 @@ enum {
     ROUNDS_MAX = 25,
     WARMUP = 2,
     TRAINING_STEPS = 150,
+    TRAINING_LEAST = 20, /* where a step takes long */
     TRIES = 3,
     BUDGET_NS = 2000000000
 };
@@ -19,8 +20,8 @@ enum {
 static const double step_goal_ns = 27e6, step_least_ns = 22e6;
 static const double spread_limit = 0.05;
 static const int64_t run_goal_ns = 8000000000;
-static const int64_t time_limit_ns = 53000000000; /* of the whole demo */
-static const int64_t training_guess_ns = 10000000000;
+static const int64_t time_limit_ns = 53000000000;     /* of the whole demo */
+static const int64_t training_guess_ns = 10000000000; /* of all rules */
 
 const int32_t demo_rules[DEMO_RULES] = { HDP_RULE_EQUAL, HDP_RULE_SINGLE,
                                          HDP_RULE_PROPORTIONAL,
@@ -54,14 +55,35 @@ static int predict(struct demo *demo, const hdp_profile *profile, int64_t total,
     return code;
 }
 
+/* A first profile, of sizes that say something of a batch that takes as long as
+ * the goal: what a GPU does in microseconds does not. */
+static int look_around(struct demo *demo, hdp_profile **out)
+{
+    enum { SIZES = 4, STEP = 8, FAR = 20 };
+    int64_t items[SIZES] = { 512, 1024, 2048, 4096 };
+
+    for (;;) {
+        double ns = 0;
+        int code = calibrate(demo, items, SIZES, 0, out);
+        if (!code)
+            code = predict(demo, *out, items[SIZES - 1], &ns);
+        if (code || ns * FAR > step_goal_ns ||
+            items[SIZES - 1] * STEP > demo->capacity)
+            return code;
+        hdp_profile_destroy(*out);
+        *out = NULL;
+        for (int i = 0; i < SIZES; ++i)
+            items[i] *= STEP;
+    }
+}
+
 /* Least batch, in 256s, whose finish step reaches the goal. */
 static int guess_total(struct demo *demo)
 {
-    static const int64_t items[] = { 512, 1024, 2048, 4096 };
-    int64_t low = 1, high = DEMO_CAPACITY / 256;
+    int64_t low = 1, high = demo->capacity / 256;
     hdp_profile *profile = NULL;
     double ns = 0;
-    int code = calibrate(demo, items, 4, 0, &profile);
+    int code = look_around(demo, &profile);
 
     while (!code && low < high) {
         int64_t middle = (low + high) / 2;
@@ -132,7 +154,8 @@ int demo_choose(struct demo *demo)
         hdp_profile_destroy(profile);
         /* Measured in a noisy moment, the batch came out too small. */
         double wanted = (double)demo->total * (step_goal_ns / ns) / 256;
-        if (code || ns >= step_least_ns || wanted > DEMO_CAPACITY / 256)
+        if (code || ns >= step_least_ns ||
+            wanted > (double)demo->capacity / 256)
             break;
         demo->total = ((int64_t)wanted + 1) * 256;
     }
@@ -228,13 +251,13 @@ static int train_rule(struct demo *demo, int index)
                            demo_rules[index], DIGITS_TRAIN, &plan);
 
     mlp_reset(demo->workload);
-    for (int64_t step = 0; !code && step < TRAINING_STEPS; ++step) {
+    for (int64_t step = 0; !code && step < demo->training_steps; ++step) {
         code = library_try(
             bench, hdp_run(NULL, bench->group, plan, &demo->workload->work));
         if (step % 10 == 9)
             notes_progress(&bench->notes, "training",
-                           index * TRAINING_STEPS + step + 1,
-                           DEMO_RULES * TRAINING_STEPS);
+                           index * demo->training_steps + step + 1,
+                           DEMO_RULES * demo->training_steps);
     }
     hdp_plan_destroy(plan);
     if (!code && !mlp_replicas_agree(demo->workload))
@@ -246,11 +269,36 @@ static int train_rule(struct demo *demo, int index)
     return code;
 }
 
+/* As many steps as the time for them allows. */
+static int choose_steps(struct demo *demo)
+{
+    struct bench *bench = demo->bench;
+    hdp_plan *plan = NULL;
+    int64_t left_ns = demo->start_ns + time_limit_ns - library_now();
+    int code = plans_split(bench, demo->run[demo->best].profile, demo_rules[0],
+                           DIGITS_TRAIN, &plan);
+
+    left_ns = left_ns < training_guess_ns ? left_ns : training_guess_ns;
+    for (int i = 0; !code && i < TRIES; ++i) {
+        int64_t began_ns = library_now();
+        code = library_try(
+            bench, hdp_run(NULL, bench->group, plan, &demo->workload->work));
+        int64_t ns = library_now() - began_ns + 1;
+        int64_t steps = left_ns / DEMO_RULES / ns;
+        steps = steps > TRAINING_STEPS   ? TRAINING_STEPS
+                : steps < TRAINING_LEAST ? TRAINING_LEAST
+                                         : steps;
+        if (steps > demo->training_steps)
+            demo->training_steps = steps;
+    }
+    hdp_plan_destroy(plan);
+    return code;
+}
+
 int demo_train(struct demo *demo)
 {
-    int code = EXIT_OK, least, most;
+    int code = choose_steps(demo), least, most;
 
-    demo->training_steps = TRAINING_STEPS;
     for (int i = 0; !code && i < DEMO_RULES; ++i)
         code = train_rule(demo, i);
     least = most = demo->correct[0];

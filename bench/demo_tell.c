@@ -1,5 +1,6 @@
 /* What the demo has to say: one screen, one document, one picture. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "demo.h"
@@ -86,9 +87,13 @@ static void tell_work(struct demo *demo, FILE *out)
         fprintf(out, "%s%.3f", m ? " : " : "", demo->gemm_ratio[m]);
     fprintf(out,
             "\nwork      a training step of %lld handwritten digits, products "
-            "by %s:\n          forward, backward, weighted mean of gradients, "
-            "update\n",
-            (long long)demo->total, demo->workload->backend);
+            "by %s%s%s:\n          forward, backward, weighted mean of "
+            "gradients, update\n",
+            (long long)demo->total, demo->workload->backend,
+            demo->workload->dtype == HDP_F32 ? "" : " in ",
+            demo->workload->dtype == HDP_F32
+                ? ""
+                : options_dtype_name(demo->workload->dtype));
     fprintf(out,
             "checked   gradients of all four rules are those of one device in "
             "f64:\n          largest error %.1e, allowed %.0e\n\n",
@@ -124,11 +129,53 @@ static void tell_runs(const struct demo *demo, FILE *out)
 
 enum { NAME_SIZE = 24 };
 
-static void short_names(const struct bench *bench, char name[2][NAME_SIZE])
+/* "cuda:0", "host:1": a specification without its keys. */
+static void short_name(const struct bench *bench, int32_t m, char *out)
 {
-    for (int m = 0; m < 2; ++m)
-        snprintf(name[m], NAME_SIZE, "host:%d",
-                 (int)bench->devices[m].logical_id);
+    const char *spec = bench->devices[m].spec;
+
+    snprintf(out, NAME_SIZE, "%.*s", (int)strcspn(spec, "/"), spec);
+}
+
+/* The first of those that get the least. */
+static int32_t slowest_of(const hdp_plan_info *info)
+{
+    int32_t slowest = 0;
+
+    for (int32_t m = 1; m < info->rank_count; ++m)
+        if (info->items[m] < info->items[slowest])
+            slowest = m;
+    return slowest;
+}
+
+static void tell_changes(const struct demo *demo, const hdp_plan_info *info,
+                         const struct whatif *whatif, FILE *out)
+{
+    const struct bench *bench = demo->bench;
+    int32_t last = bench->members - 1;
+    char time[24], first[NAME_SIZE], name[NAME_SIZE];
+    const char *head = "change   ";
+
+    short_name(bench, 0, first);
+    short_name(bench, last, name);
+    if (bench->devices[last].duty_percent < 100) {
+        fprintf(out, "%s were %s not slowed, it would get %lld, a step %s\n",
+                head, name, (long long)whatif->unslowed_items,
+                table_ns(time, whatif->unslowed_ns));
+        head = "         ";
+    }
+    fprintf(out, "%s %s device like %s would make it %s\n", head,
+            bench->members == 2 ? "a third" : "another", first,
+            table_ns(time, whatif->more_ns));
+    if (whatif->least_total <= bench->members)
+        return;
+    if (bench->members == 2)
+        short_name(bench, 1 - slowest_of(info), name);
+    else
+        short_name(bench, slowest_of(info), name);
+    fprintf(out, "          a batch below %lld would leave %s to %s\n",
+            (long long)whatif->least_total,
+            bench->members == 2 ? "everything" : "nothing", name);
 }
 
 static int tell_reasons(struct demo *demo, FILE *out)
@@ -139,9 +186,8 @@ static int tell_reasons(struct demo *demo, FILE *out)
     const struct results *results = &best_run(demo)->results;
     struct whatif whatif;
     hdp_plan_info info;
-    char time[24], name[2][NAME_SIZE];
+    char time[24], name[NAME_SIZE];
 
-    short_names(bench, name);
     hdp_options_init(&info, sizeof info);
     int code = library_try(bench, hdp_plan_get(&info, finish->plan));
     if (!code)
@@ -157,21 +203,13 @@ static int tell_reasons(struct demo *demo, FILE *out)
         double each_ns = info.items[m] > 0 ? (double)info.predicted_ns[m] /
                                                  (double)info.items[m]
                                            : 0;
+        short_name(bench, m, name);
         fprintf(out, "%s %s gets %lld, measured at %.2f us each: %s,\n",
-                m ? "         " : "why      ", name[m],
-                (long long)info.items[m], each_ns / 1e3,
-                table_ns(time, (double)info.predicted_ns[m]));
+                m ? "         " : "why      ", name, (long long)info.items[m],
+                each_ns / 1e3, table_ns(time, (double)info.predicted_ns[m]));
         fprintf(out, "          %s\n", plans_reason(&info, m));
     }
-    fprintf(out, "change    were %s not slowed, it would get %lld, a step %s\n",
-            name[1], (long long)whatif.unslowed_items,
-            table_ns(time, whatif.unslowed_ns));
-    fprintf(out, "          a third device like %s would make it %s\n", name[0],
-            table_ns(time, whatif.third_ns));
-    if (whatif.least_total > 2)
-        fprintf(out,
-                "          a batch below %lld would leave everything to %s\n",
-                (long long)whatif.least_total, name[0]);
+    tell_changes(demo, &info, &whatif, out);
     return EXIT_OK;
 }
 
@@ -194,46 +232,98 @@ static void fill_panel(const struct demo *demo, struct picture_panel *panel,
     }
 }
 
+/* "two host members", "three GPUs", "one GPU and the host's cores" */
+static void name_members(const struct demo *demo, char *out, size_t size)
+{
+    char count[16];
+    const char *number =
+        demo_count(demo->gpus ? demo->gpus : demo->bench->members, count);
+
+    snprintf(out, size, "%s %s%s", number,
+             demo->gpus == 0   ? "host members"
+             : demo->gpus == 1 ? "GPU"
+                               : "GPUs",
+             demo->gpus && demo->gpus < demo->bench->members
+                 ? " and the host's cores"
+                 : "");
+}
+
+/* What the picture says in words. */
+struct words {
+    char title[128], subtitle[160], footer[2][160];
+    char name[PICTURE_MEMBERS_MAX][NAME_SIZE];
+};
+
+static void find_words(const struct demo *demo, const struct picture *picture,
+                       struct words *out)
+{
+    const struct bench *bench = demo->bench;
+    const struct demo_run *best = best_run(demo);
+    int slowed = bench->devices[bench->members - 1].duty_percent;
+    char count[32], members[64];
+
+    name_members(demo, members, sizeof members);
+    snprintf(out->title, sizeof out->title,
+             "One batch, %s%s devices: %.1f ms becomes %.1f ms",
+             demo_count(bench->members, count), demo->gpus ? "" : " unequal",
+             picture->panel[0].step_ns / 1e6, picture->panel[1].step_ns / 1e6);
+    snprintf(out->subtitle, sizeof out->subtitle,
+             "a training step of %s handwritten digits on %s; "
+             "the median of %lld rounds",
+             picture_count(count, demo->total), members,
+             (long long)best->lanes->kept);
+    snprintf(out->footer[0], sizeof out->footer[0],
+             "Equal shares wait for the slowe%s device. With finish %s end "
+             "together: %.2f x as fast,",
+             bench->members > 2 ? "st" : "r",
+             bench->members > 2 ? "all" : "both",
+             best->results.equal_ns / best->results.finish_ns);
+    int used =
+        snprintf(out->footer[1], sizeof out->footer[1],
+                 "%.2f of the best split of these %s devices.",
+                 best->results.efficiency, demo_count(bench->members, count));
+    for (int32_t m = 0; m < bench->members; ++m)
+        short_name(bench, m, out->name[m]);
+    if (slowed < 100 && used > 0)
+        snprintf(out->footer[1] + used, sizeof out->footer[1] - (size_t)used,
+                 " %s is slowed for this demonstration: it works %d %% of the "
+                 "time.",
+                 out->name[bench->members - 1], slowed);
+}
+
 static int draw(struct demo *demo, const char *path)
 {
     struct bench *bench = demo->bench;
-    const struct demo_run *best = best_run(demo);
-    char title[128], subtitle[160], footer[2][160], name[2][NAME_SIZE],
-        count[32];
-    struct picture picture = { .title = title,
-                               .subtitle = subtitle,
-                               .footer = { footer[0], footer[1] },
-                               .unit = "images",
-                               .members = 2,
-                               .panels = 2 };
+    int32_t last = bench->members - 1;
+    struct words *words = calloc(1, sizeof *words);
+    struct picture *picture = calloc(1, sizeof *picture);
+    int ok = 0;
 
-    fill_panel(demo, &picture.panel[0], HDP_RULE_EQUAL,
-               "each device gets the same");
-    fill_panel(demo, &picture.panel[1], HDP_RULE_FINISH,
-               "each gets what it can do in time");
-    snprintf(title, sizeof title,
-             "One batch, two unequal devices: %.1f ms becomes %.1f ms",
-             picture.panel[0].step_ns / 1e6, picture.panel[1].step_ns / 1e6);
-    snprintf(subtitle, sizeof subtitle,
-             "a training step of %s handwritten digits on two host members; "
-             "the median of %lld rounds",
-             picture_count(count, demo->total), (long long)best->lanes->kept);
-    snprintf(footer[0], sizeof footer[0],
-             "Equal shares wait for the slower device. With finish both end "
-             "together: %.2f x as fast,",
-             best->results.equal_ns / best->results.finish_ns);
-    snprintf(footer[1], sizeof footer[1],
-             "%.2f of the best split of these two devices. host:1 is slowed "
-             "for this demonstration: it works %d %% of the time.",
-             best->results.efficiency, (int)bench->devices[1].duty_percent);
-    short_names(bench, name);
-    for (int m = 0; m < 2; ++m)
-        picture.device[m] = name[m];
-    picture.remark[1] = "declared half as fast";
-    FILE *out = fopen(path, "we");
-    int ok = out && picture_write(out, &picture);
-    if (out && fclose(out) != 0)
-        ok = 0;
+    if (words && picture) {
+        *picture = (struct picture){
+            .title = words->title,
+            .subtitle = words->subtitle,
+            .footer = { words->footer[0], words->footer[1] },
+            .unit = "images",
+            .members = bench->members,
+            .panels = 2,
+        };
+        fill_panel(demo, &picture->panel[0], HDP_RULE_EQUAL,
+                   "each device gets the same");
+        fill_panel(demo, &picture->panel[1], HDP_RULE_FINISH,
+                   "each gets what it can do in time");
+        find_words(demo, picture, words);
+        for (int32_t m = 0; m < bench->members; ++m)
+            picture->device[m] = words->name[m];
+        if (bench->devices[last].duty_percent < 100)
+            picture->remark[last] = "declared half as fast";
+        FILE *out = fopen(path, "we");
+        ok = out && picture_write(out, picture);
+        if (out && fclose(out) != 0)
+            ok = 0;
+    }
+    free(words);
+    free(picture);
     return ok ? EXIT_OK
               : failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
                             "%.128s: %s", path, strerror(errno));

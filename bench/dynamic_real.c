@@ -16,6 +16,7 @@ struct real;
 struct server {
     struct real *real;
     hdp_group *group;
+    struct gpu *gpu; /* the member, where it is one */
     struct workload *workload;
     pthread_t thread;
     int threaded;
@@ -146,26 +147,33 @@ static int open_server(struct server *self, int32_t member)
 {
     const struct dynamic *dynamic = self->real->dynamic;
     struct bench *bench = dynamic->bench;
+    const hdp_device *device = &bench->devices[member];
     struct workload_spec spec = { .kind = bench->options.work,
                                   .members = 1,
                                   .capacity = bench->options.total,
                                   .seed = (uint64_t)bench->options.seed,
                                   .blas_path = bench->blas_path,
-                                  .devices = &bench->devices[member] };
+                                  .devices = device };
     hdp_group_options options;
 
     hdp_options_init(&options, sizeof options);
     options.timeout_ns = bench->options.timeout_ns;
     self->queue = calloc((size_t)dynamic->window, sizeof *self->queue);
+    int code =
+        library_try(bench, hdp_group_create_spec(&self->group, bench->context,
+                                                 device->spec, &options));
+    if (!code)
+        code = library_work_dtype(bench, spec.kind, device, 1, &spec.dtype);
+    if (!code)
+        code = library_gpus_of(bench, self->group, device, 1,
+                               workload_multiplies(spec.kind), &self->gpu);
+    if (code)
+        return code;
+    spec.gpu = self->gpu;
     self->workload = workload_create(&spec);
     if (!self->queue || !self->workload)
         return library_no_memory(bench);
     self->workload->ops->hold(self->workload, 1); /* replicas stay alike */
-    int code = library_try(
-        bench, hdp_group_create_spec(&self->group, bench->context,
-                                     bench->devices[member].spec, &options));
-    if (code)
-        return code;
     if (pthread_create(&self->thread, NULL, server_main, self) != 0)
         return failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_SYSTEM,
                            "no thread for member %d", (int)member);
@@ -183,9 +191,11 @@ static void close_servers(struct real *self)
         struct server *server = &self->servers[m];
         if (server->threaded)
             pthread_join(server->thread, NULL);
-        hdp_group_destroy(server->group);
-        if (!self->failed) /* else a function may be inside still */
+        if (!self->failed) { /* else a function may be inside still */
             workload_destroy(server->workload);
+            gpu_close(server->gpu);
+        }
+        hdp_group_destroy(server->group);
         free(server->queue);
     }
 }

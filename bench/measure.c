@@ -37,13 +37,6 @@ static int calibrate(struct bench *bench, const struct measure *measure,
     const struct options *from = &bench->options;
     hdp_calibrate_options options;
 
-    if (measure->probe == HDP_PROBE_WORK && from->dtype >= 0 &&
-        from->dtype + 1 != HDP_F32)
-        return failure_usage(&bench->failure, "--dtype", 0,
-                             "--dtype %s: the work %s computes in f32; other "
-                             "types are for --probe gemm",
-                             options_dtype_name(from->dtype + 1),
-                             options_work_name(from->work));
     hdp_options_init(&options, sizeof options);
     options.dtype = from->dtype < 0 ? 0 : from->dtype + 1;
     options.probe = measure->probe;
@@ -114,18 +107,13 @@ int measure_by_options(struct bench *bench, hdp_profile **out)
         .probe = options->probe < 0 ? HDP_PROBE_GEMM : options->probe,
     };
     struct workload_spec spec = { .kind = options->work,
-                                  .members = bench->members,
-                                  .capacity = WORK_CAPACITY,
-                                  .seed = (uint64_t)options->seed,
-                                  .blas_path = bench->blas_path,
-                                  .devices = bench->devices };
+                                  .capacity = WORK_CAPACITY };
+    int code = EXIT_OK;
 
-    if (measure.probe == HDP_PROBE_WORK && !options->profile) {
-        measure.workload = workload_create(&spec);
-        if (!measure.workload)
-            return library_no_memory(bench);
-    }
-    int code = measure_profile(bench, &measure, out);
+    if (measure.probe == HDP_PROBE_WORK && !options->profile)
+        code = library_work(bench, &spec, &measure.workload);
+    if (!code)
+        code = measure_profile(bench, &measure, out);
     library_end_work(bench, measure.workload);
     return code;
 }

@@ -1,9 +1,10 @@
 /* Questions to the plan layer alone: the measured curves with one thing
  * changed, split again. */
+#include <stdlib.h>
 
 #include "demo.h"
 
-enum { POINTS = 12, RANKS = 3 };
+enum { POINTS = 12, RANKS = PICTURE_MEMBERS_MAX + 1 };
 
 struct table {
     int64_t items[POINTS];
@@ -35,7 +36,7 @@ static int sample(struct bench *bench, const hdp_profile *profile, int32_t rank,
 
 /* The finish split of `count` such models. */
 static int ask(struct bench *bench, const hdp_model *models, int32_t count,
-               int64_t total, double *out_ns, int64_t *out_second)
+               int64_t total, double *out_ns, int64_t *out_last)
 {
     hdp_profile *profile = NULL;
     hdp_plan *plan = NULL;
@@ -49,15 +50,15 @@ static int ask(struct bench *bench, const hdp_model *models, int32_t count,
         code = library_try(bench, hdp_plan_get(&info, plan));
     if (!code) {
         *out_ns = (double)info.step_ns;
-        *out_second = info.items[1];
+        *out_last = info.items[count - 1];
     }
     hdp_plan_destroy(plan);
     hdp_profile_destroy(profile);
     return code;
 }
 
-static int second_works(struct bench *bench, const hdp_profile *profile,
-                        int64_t total, int *out)
+static int all_work(struct bench *bench, const hdp_profile *profile,
+                    int64_t total, int *out)
 {
     hdp_plan *plan = NULL;
     hdp_plan_info info;
@@ -66,43 +67,72 @@ static int second_works(struct bench *bench, const hdp_profile *profile,
     hdp_options_init(&info, sizeof info);
     if (!code)
         code = library_try(bench, hdp_plan_get(&info, plan));
-    if (!code)
-        *out = info.items[1] > 0;
+    *out = !code;
+    for (int32_t r = 0; !code && r < info.rank_count; ++r)
+        *out &= info.items[r] > 0;
     hdp_plan_destroy(plan);
     return code;
 }
 
-int whatif_ask(struct bench *bench, const hdp_profile *profile, int64_t total,
-               struct whatif *out)
+static int find_least(struct bench *bench, const hdp_profile *profile,
+                      int64_t total, int64_t *out)
 {
-    struct table tables[RANKS];
-    hdp_model models[RANKS];
-    double duty = bench->devices[1].duty_percent / 100.0;
-    int64_t low = 0, high = total, ignored;
+    int64_t low = 0, high = total;
     int works = 0;
+    int code = all_work(bench, profile, total, &works);
 
-    *out = (struct whatif){ 0 };
-    int code = sample(bench, profile, 0, total, 1, &tables[0], &models[0]);
-    if (!code)
-        code = sample(bench, profile, 1, total, duty > 0 ? duty : 1, &tables[1],
-                      &models[1]);
-    if (!code)
-        code = ask(bench, models, 2, total, &out->unslowed_ns,
-                   &out->unslowed_items);
-    if (!code)
-        code = sample(bench, profile, 1, total, 1, &tables[1], &models[1]);
-    if (!code)
-        code = sample(bench, profile, 0, total, 1, &tables[2], &models[2]);
-    if (!code)
-        code = ask(bench, models, 3, total, &out->third_ns, &ignored);
+    *out = 0;
+    if (code || !works)
+        return code;
     while (!code && low + 1 < high) { /* it works at high, not at low */
         int64_t middle = low + (high - low) / 2;
-        code = second_works(bench, profile, middle, &works);
+        code = all_work(bench, profile, middle, &works);
         if (works)
             high = middle;
         else
             low = middle;
     }
-    out->least_total = high;
+    *out = high;
+    return code;
+}
+
+static int ask_all(struct bench *bench, const hdp_profile *profile,
+                   int64_t total, struct table *tables, hdp_model *models,
+                   struct whatif *out)
+{
+    int32_t count = bench->members, last = count - 1;
+    double duty = bench->devices[last].duty_percent / 100.0;
+    int64_t ignored;
+    int code = EXIT_OK;
+
+    for (int32_t r = 0; !code && r < count; ++r)
+        code = sample(bench, profile, r, total,
+                      r == last && duty > 0 ? duty : 1, &tables[r], &models[r]);
+    if (!code)
+        code = ask(bench, models, count, total, &out->unslowed_ns,
+                   &out->unslowed_items);
+    if (!code)
+        code = sample(bench, profile, last, total, 1, &tables[last],
+                      &models[last]);
+    if (!code)
+        code =
+            sample(bench, profile, 0, total, 1, &tables[count], &models[count]);
+    if (!code)
+        code = ask(bench, models, count + 1, total, &out->more_ns, &ignored);
+    return code ? code : find_least(bench, profile, total, &out->least_total);
+}
+
+int whatif_ask(struct bench *bench, const hdp_profile *profile, int64_t total,
+               struct whatif *out)
+{
+    struct table *tables = calloc(RANKS, sizeof *tables);
+    hdp_model *models = calloc(RANKS, sizeof *models);
+
+    *out = (struct whatif){ 0 };
+    int code = tables && models
+                   ? ask_all(bench, profile, total, tables, models, out)
+                   : library_no_memory(bench);
+    free(tables);
+    free(models);
     return code;
 }

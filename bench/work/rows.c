@@ -268,8 +268,10 @@ struct workload *rows_create(const struct workload_spec *spec)
     rows->in_bytes = (int64_t)(product_in_bytes(rows) + copied);
     rows->out_bytes = (int64_t)(product_out_bytes(rows) + copied);
     gemm_open(&rows->gemm, multiplies(rows) ? spec->blas_path : NULL);
-    rows->base.backend =
-        multiplies(rows) ? workload_backend(spec, rows->gemm.source) : "memcpy";
+    rows->base.backend = multiplies(rows)
+                             ? workload_backend(spec, rows->gemm.source)
+                         : spec->gpu ? "copying kernel"
+                                     : "memcpy";
     rows->gpu = spec->gpu;
     rows->dtype = spec->dtype ? spec->dtype : HDP_F32;
     rows->right = workload_alloc((size_t)K * N, sizeof *rows->right);
