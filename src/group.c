@@ -184,6 +184,19 @@ static void take_options(hdp_group *group, const hdp_group_options *own)
 
 /* ---- making, leaving ---------------------------------------------------------------- */
 
+/* A device that hangs may be at work with the memory of every member. */
+static void condemn(hdp_group *group)
+{
+    hdp_error before = *hdpi_error();
+    int32_t m;
+
+    if (hdpi_group_idle(group, 0) != HDP_OK)
+        for (m = 0; m < group->member_count; ++m)
+            if (group->members[m].device)
+                group->members[m].device->condemned = 1;
+    *hdpi_error() = before;
+}
+
 static hdp_status close_device(void *arg)
 {
     struct hdpi_member *member = arg;
@@ -192,7 +205,8 @@ static hdp_status close_device(void *arg)
                                   &member->pause_from, &member->pause_to };
     size_t i;
 
-    hdpi_member_trim(member);
+    if (!member->device->condemned)
+        hdpi_member_trim(member);
     for (i = 0; i < sizeof marks / sizeof *marks; ++i)
         member->device->ops->unmark(member->device, marks[i]);
     hdpi_device_close(member->device);
@@ -215,6 +229,8 @@ static void group_free(hdp_group *group)
 {
     int32_t m, s;
 
+    if (group->members)
+        condemn(group);
     for (m = 0; group->members && m < group->member_count; ++m) {
         struct hdpi_member *member = &group->members[m];
         hdpi_comm_close(member->comm);

@@ -56,27 +56,32 @@ static int32_t who_is_inside(const hdp_group *group)
     return -1;
 }
 
+struct patience {
+    struct hdpi_device *device;
+    int64_t grace_ns;
+};
+
 static hdp_status wait_here(void *arg)
 {
-    struct hdpi_member *member = arg;
-    struct hdpi_device *device = member->device;
+    const struct patience *own = arg;
 
-    atomic_store(&device->deadline_ns, 0);
-    return device->ops->wait(device, hdpi_deadline_ns(GRACE_NS));
+    atomic_store(&own->device->deadline_ns, 0);
+    return own->device->ops->wait(own->device, hdpi_deadline_ns(own->grace_ns));
 }
 
 /* A device that was late may still write to what the caller lent. One thread at
  * a time waits for it: others find it overdue. */
-static hdp_status idle(struct hdpi_member *member)
+static hdp_status idle(struct hdpi_member *member, int64_t grace_ns)
 {
     struct hdpi_device *device = member->device;
+    struct patience patience = { device, grace_ns };
     int32_t overdue = 1;
     hdp_status status = HDP_ERR_TIMEOUT;
 
     if (!atomic_load(&member->overdue))
         return HDP_OK;
     if (atomic_compare_exchange_strong(&member->overdue, &overdue, 2)) {
-        status = device->ops->apart(device, wait_here, member);
+        status = device->ops->apart(device, wait_here, &patience);
         atomic_store(&member->overdue, status == HDP_ERR_TIMEOUT);
     }
     if (status != HDP_ERR_TIMEOUT)
@@ -86,12 +91,12 @@ static hdp_status idle(struct hdpi_member *member)
                             (int)member->index);
 }
 
-static hdp_status all_idle(hdp_group *group)
+hdp_status hdpi_group_idle(hdp_group *group, int64_t grace_ns)
 {
     int32_t m;
 
     for (m = 0; group->first_gpu >= 0 && m < group->member_count; ++m)
-        HDPI_RETURN_IF(idle(&group->members[m]));
+        HDPI_RETURN_IF(idle(&group->members[m], grace_ns));
     return HDP_OK;
 }
 
@@ -107,7 +112,7 @@ hdp_status hdp_group_abort(hdp_group *group)
         *hdpi_error() = before; /* nothing failed for this caller */
     }
     if (hdpi_group_drained(group))
-        return all_idle(group);
+        return hdpi_group_idle(group, GRACE_NS);
     late = who_is_inside(group);
     if (late < 0)
         return hdpi_fail(HDP_ERR_TIMEOUT, "a step is still under way");

@@ -267,6 +267,9 @@ void hdpi_group_lose(hdp_group *group);
 /** Waits a moment for every accepted step to be through: 1, or 0 when a
  *  function is still inside after it. */
 int hdpi_group_drained(hdp_group *group);
+/** Waits so long for each device that was late in a step: HDP_ERR_TIMEOUT names
+ *  one that is still at work. No step is under way. */
+hdp_status hdpi_group_idle(hdp_group *group, int64_t grace_ns);
 /** Opens the communicators if they are not; driving thread. */
 hdp_status hdpi_group_connect(hdp_group *group);
 /** Runs fn on every member's thread at once (CALLER mode: one after the other

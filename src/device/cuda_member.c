@@ -146,6 +146,7 @@ static hdp_status close_here(void *arg)
 
     if (entered && self->stuck)
         look_again(self);
+    self->stuck |= self->base.condemned;
     cuda_probe_close(&self->base);
     if (!self->stuck) { /* both wait for the device, however long */
         cuda_blas_close(self);

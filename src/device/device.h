@@ -44,6 +44,8 @@ struct hdpi_device {
                               rows need no copy */
     int32_t virtual_time; /* set by open: 1: elapsed comes from a model */
     int32_t serial;       /* 1: thread-less use; host teams are not started */
+    int32_t condemned;    /* set before close: 1: another device may still work
+                              with its memory, which is not given back */
     int64_t held_bytes;   /* given out by alloc and not yet freed */
     const struct hdpi_log *log; /* the site's; may be NULL */
 };
