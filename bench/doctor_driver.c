@@ -185,15 +185,34 @@ static void *open_first(const char *const *files)
     return library;
 }
 
+/* " 13.0.2"; "" where it does not tell: that needs no handle and no device. */
+static const char *cublas_version(void *library, char *out, size_t size)
+{
+    int (*property)(int which, int *value) = NULL;
+    void *symbol = dlsym(library, "cublasGetProperty");
+    int parts[3] = { 0, 0, 0 };
+
+    out[0] = 0;
+    memcpy(&property, &symbol, sizeof symbol);
+    for (int i = 0; property && i < 3; ++i)
+        if (property(i, &parts[i]) != 0)
+            return out;
+    if (property)
+        snprintf(out, size, " %d.%d.%d", parts[0], parts[1], parts[2]);
+    return out;
+}
+
 static void say_cublas(struct doctor *self)
 {
     static const char *const usual[] = { "libcublas.so.13", "libcublas.so.12",
                                          NULL };
     const char *given[] = { self->bench->options.cublas, NULL };
+    char version[48];
     void *library = open_first(given[0] ? given : usual);
 
     if (library)
-        doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "cuBLAS: %s",
+        doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "cuBLAS%s: %s",
+                   cublas_version(library, version, sizeof version),
                    path_of(dlsym(library, "cublasCreate_v2")));
     else
         doctor_say(self, LIBRARIES,

@@ -204,6 +204,9 @@ void doctor_now(struct doctor *self)
     for (size_t i = 0; i < json_array_size(states); ++i) {
         const json_t *state = json_array_get(states, i);
         int others = say_processes(self, state);
+        if (*doctor_text(state, "note"))
+            doctor_say(self, USERS, DOCTOR_NOTE, NULL, "%s: %s",
+                       doctor_text(state, "spec"), doctor_text(state, "note"));
         say_mode(self, state, others);
         say_tenant(self, state, others);
     }

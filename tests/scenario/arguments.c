@@ -65,6 +65,7 @@ static void groups(void **state)
     hdp_group_info info = { .size = sizeof info };
     hdp_device device = { .size = sizeof device };
     hdp_error error = { .size = sizeof error };
+    hdp_link way = { .size = sizeof way };
     const int32_t id = 0;
     hdp_group *group;
     void *stream;
@@ -92,6 +93,11 @@ static void groups(void **state)
     WRONG_OUT(group, GROUP, hdp_group_shrink, &group, h, NULL, 0);
     REFUSED(hdp_group_shrink, NULL, own.group, NULL, 0);
     WRONG(GROUP, hdp_group_trim, h);
+    WRONG(GROUP, hdp_group_link, &way, h, 0, 1);
+    REFUSED(hdp_group_link, NULL, own.group, 0, 1);
+    REFUSED(hdp_group_link, &way, own.group, 1, 1);
+    REFUSED(hdp_group_link, &way, own.group, 0, 2);
+    REFUSED(hdp_group_link, &way, own.group, -1, 1);
     WRONG(GROUP, hdp_barrier, h);
 }
 

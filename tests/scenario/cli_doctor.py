@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -223,6 +224,13 @@ def watching():
         expect(got["states"][0]["spec"], "host:0", "the host's load instead")
     done = run("watch", "--count", "1")
     expect_true("\033" not in done.stdout, "codes of a terminal in a pipe")
+    if os.path.isdir("/dev/pts"):
+        ours, theirs = pty.openpty()
+        subprocess.run([BENCH, "watch", "--count", "1"], stdout=theirs,
+                       timeout=60, check=True)
+        os.close(theirs)
+        expect_true(os.read(ours, 4096).startswith(b"\033[H"), "in place")
+        os.close(ours)
 
 
 def stopped_by_hand():
