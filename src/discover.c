@@ -266,7 +266,8 @@ static hdp_status apply_mask(hdp_topology *topology, const hdp_context *context,
         }
         topology->info.mask_set = view.mask != NULL;
     }
-    if (!asked && (!described || view.gpu_count == 0))
+    /* a GPU of this process that was named has its number already */
+    if (!asked && (topology->driver || view.gpu_count == 0))
         return HDP_OK;
     return look_through(topology, &view);
 }

@@ -94,7 +94,9 @@ static hdp_status take_devices(struct hdpi_lease_choice *choice,
     if (!choice->candidates || !choice->order)
         return HDP_ERR_MEMORY;
     for (size_t i = 0; i < count; ++i)
-        HDPI_RETURN_IF(take_device(choice, &topology->devices[i].info, any));
+        if (!any || !topology->devices[i].barred[0])
+            HDPI_RETURN_IF(
+                take_device(choice, &topology->devices[i].info, any));
     if (choice->count > 0)
         return check_repeats(choice);
     const char *why = topology->notes && topology->notes[0] ? topology->notes

@@ -202,6 +202,32 @@ static void free_memory_is_told_without_a_context(void **state)
     looked_close(&own);
 }
 
+/* By name a device keeps its number. */
+static void what_is_named_is_told_as_it_is(void **state)
+{
+    struct looked own;
+    hdp_discover_options options = { .size = sizeof options,
+                                     .machine = "cuda:2+cuda:1" };
+    hdp_device device;
+
+    (void)state;
+    looked_start("machine=desk", NULL);
+    looked_context(&own);
+    expect_ok(hdp_discover(&own.topology, own.context, &options));
+    expect_number(2, looked_count(&own), "GPUs named");
+    for (int i = 0; i < 2; ++i) {
+        assert_true(looked_gpu(&device, &own, i));
+        expect_number(i + 1, device.logical_id, "id of GPU %d", i);
+        expect_text(i ? "cuda:2" : "cuda:1", device.spec, "spec");
+    }
+    expect_number(0, looked_info(&own).mask_changed, "changed");
+    hdp_topology_destroy(own.topology);
+    options.machine = "cuda:7";
+    looked_failed(hdp_discover(&own.topology, own.context, &options),
+                  HDP_ERR_NOT_FOUND, "logical ids 0 to 2");
+    looked_close(&own);
+}
+
 /* ---- F06, O23 --------------------------------------------------------------- */
 
 static void expect_reason(const char *words, const char *versions)
@@ -327,6 +353,7 @@ int main(void)
         cmocka_unit_test(numbers_are_cudas_and_uuids_stay),
         cmocka_unit_test(a_busy_device_is_left_alone_unless_named),
         cmocka_unit_test(without_the_management_library),
+        cmocka_unit_test(what_is_named_is_told_as_it_is),
         cmocka_unit_test(free_memory_is_told_without_a_context),
         cmocka_unit_test(no_driver_or_an_old_one_is_said_with_both_versions),
         cmocka_unit_test(the_runtime_says_which_driver_it_found),

@@ -3,6 +3,7 @@
  * as it wants to. Each case in a process of its own. */
 #include <math.h>
 #include <stdlib.h>
+#include <hdp/lease.h>
 #include "looked.h"
 #include "scenario/child.h"
 #include "scenario/job.h"
@@ -13,11 +14,21 @@ static const char uuid[] = "GPU-"; /* every GPU's begins so */
 
 struct room {
     struct looked own;
+    hdp_lease *lease; /* of the device that falls ill */
     hdp_group *ill, *well, *host;
     hdp_plan *plan;
     hdp_device device; /* the ill one */
     struct job job;
 };
+
+/* Locks are in a folder of the test's. */
+static hdp_status claim(hdp_lease **out, hdp_context *context)
+{
+    hdp_lease_options options = HDP_LEASE_OPTIONS_INIT;
+
+    options.directory = getenv("POISON_LEASES");
+    return hdp_lease_acquire(out, context, "cuda:1", &options);
+}
 
 static int make(struct room *room, int32_t threads)
 {
@@ -28,6 +39,8 @@ static int make(struct room *room, int32_t threads)
 
     looked_start("machine=twin", NULL);
     looked_context(&room->own);
+    must(claim(&room->lease, room->own.context) == HDP_OK, "lease: %s",
+         hdp_last_error());
     must(hdp_group_create(&room->ill, room->own.context, &one, 1, &options) ==
              HDP_OK,
          "group [1]: %s", hdp_last_error());
@@ -44,6 +57,32 @@ static int make(struct room *room, int32_t threads)
     job_reset(&room->job);
     must(hdp_run(NULL, room->ill, room->plan, &room->job.work) == HDP_OK,
          "a step before: %s", hdp_last_error());
+    return 0;
+}
+
+static int role_taker(void)
+{
+    struct looked own;
+    hdp_lease *lease;
+
+    looked_start("machine=twin", NULL);
+    looked_context(&own);
+    must(claim(&lease, own.context) == HDP_OK, "claim: %s", hdp_last_error());
+    hdp_lease_destroy(lease);
+    looked_close(&own);
+    return OWN_CODE;
+}
+
+/* What this process has given back another one can have while it lives. */
+static int others_get_the_lease(struct room *room)
+{
+    struct child taker = { .role = "taker",
+                           .argument = "",
+                           .limit_ns = 10 * SECOND_NS };
+
+    hdp_lease_destroy(room->lease);
+    must(child_run(&taker) == 0 && taker.code == OWN_CODE, "taker: %d, %s",
+         taker.code, taker.text);
     return 0;
 }
 
@@ -172,6 +211,7 @@ static int role_poisoned(const char *argument, int32_t threads)
          "not told apart: %s", first);
     bad = all_say_the_same(&room, first);
     bad = bad ? bad : health_is_red(&room, first);
+    bad = bad ? bad : others_get_the_lease(&room);
     return bad ? bad : leave(&room);
 }
 
@@ -195,6 +235,7 @@ static int role_memory(const char *argument)
     must(hdp_run(NULL, room.ill, room.plan, &room.job.work) == HDP_OK,
          "again: %s", hdp_last_error());
     must(!job_wrong(&room.job), "%s", job_wrong(&room.job));
+    hdp_lease_destroy(room.lease);
     hdp_plan_destroy(room.plan);
     hdp_group_destroy(room.ill);
     hdp_group_destroy(room.well);
@@ -249,6 +290,23 @@ static void want_of_memory_is_no_poison(void **state)
     play("memory", "");
 }
 
+static char folder[] = "/tmp/hdp-poison-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return !mkdtemp(folder) || setenv("POISON_LEASES", folder, 1);
+}
+
+static int drop_folder(void **state)
+{
+    char command[64];
+
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -264,5 +322,7 @@ int main(int count, char **arguments)
         return role_poisoned(arguments[2], HDP_THREADS_CALLER);
     if (count == 3 && strcmp(arguments[1], "memory") == 0)
         return role_memory(arguments[2]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (count == 3 && strcmp(arguments[1], "taker") == 0)
+        return role_taker();
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
