@@ -15,14 +15,11 @@ hdp_status hdpi_link_open(struct hdpi_link **out, struct hdpi_device *device)
     *out = NULL;
     if (!link)
         return HDP_ERR_MEMORY;
-    link->out = hdpi_alloc_aligned(BYTES, 64, "a link's rows");
-    link->back =
-        link->out ? hdpi_alloc_aligned(BYTES, 64, "a link's rows") : NULL;
-    if (!link->back)
-        HDPI_TRY(HDP_ERR_MEMORY);
+    HDPI_TRY(device->ops->alloc(device, &link->there, BYTES));
+    HDPI_TRY(device->ops->host_alloc(device, &link->out, BYTES));
+    HDPI_TRY(device->ops->host_alloc(device, &link->back, BYTES));
     memset(link->out, 0x5a, BYTES);
     memset(link->back, 0, BYTES);
-    HDPI_TRY(device->ops->alloc(device, &link->there, BYTES));
     *out = link;
     link = NULL;
 out:
@@ -36,8 +33,8 @@ void hdpi_link_close(struct hdpi_link *link, struct hdpi_device *device)
         return;
     device->ops->free(device, link->there);
     device->ops->unmark(device, &link->half);
-    free(link->out);
-    free(link->back);
+    device->ops->host_free(device, link->out);
+    device->ops->host_free(device, link->back);
     free(link);
 }
 

@@ -6,13 +6,14 @@
 enum { HDPI_LINK_ITEM_BYTES = 1 << 20, HDPI_LINK_ITEMS_MAX = 16 };
 
 struct hdpi_link {
-    unsigned char *out, *back; /* of the host */
-    void *there;               /* on the member */
-    struct hdpi_mark half;     /* between in and out */
-    double in_ns, out_ns;      /* of the last copy */
+    void *out, *back;      /* of the host, as fast as it goes: pinned */
+    void *there;           /* on the member */
+    struct hdpi_mark half; /* between in and out */
+    double in_ns, out_ns;  /* of the last copy */
 };
 
-/** Room on both sides, every page touched. HDP_ERR_MEMORY. */
+/** Room on both sides, every page touched. HDP_ERR_MEMORY. What is the host's
+ *  counts as held, too, until the close. */
 hdp_status hdpi_link_open(struct hdpi_link **out, struct hdpi_device *device);
 /** NULL is allowed. */
 void hdpi_link_close(struct hdpi_link *link, struct hdpi_device *device);

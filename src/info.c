@@ -66,7 +66,7 @@ static void describe_nvml(struct hdpi_library *out)
 
 static hdp_status runtime(struct hdpi_json *json)
 {
-    struct hdpi_library blas, cuda, nvml;
+    struct hdpi_library blas, cuda, cublas, nvml;
 
     memset(&blas, 0, sizeof blas);
     memset(&cuda, 0, sizeof cuda);
@@ -74,10 +74,12 @@ static hdp_status runtime(struct hdpi_json *json)
     describe_nvml(&nvml);
     hdpi_host_blas_describe(&blas);
     hdpi_cuda_describe(&cuda);
+    hdpi_cuda_blas_describe(&cublas);
     hdpi_json_int(json, "cores_allowed", hdpi_cores_allowed());
     hdpi_json_open_object(json, "libraries");
     library(json, &blas);
     library(json, &cuda);
+    library(json, &cublas);
     library(json, &nvml);
     hdpi_json_close(json);
     return HDP_OK;

@@ -21,6 +21,12 @@ void hdpi_cuda_describe(struct hdpi_library *out)
         (struct hdpi_library){ .name = "cuda", .note = "built without CUDA" };
 }
 
+void hdpi_cuda_blas_describe(struct hdpi_library *out)
+{
+    *out =
+        (struct hdpi_library){ .name = "cublas", .note = "built without CUDA" };
+}
+
 int32_t hdpi_cuda_build_version(void)
 {
     return 0;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "device/host.h"
+#include "device/random.h"
 #include "kernels.h"
 
 enum {
@@ -34,21 +35,6 @@ static int is_narrow(int32_t dtype)
 
 /* ---- data ---------------------------------------------------------------- */
 
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-/* Uniform in [-1, 1). */
-static double uniform(uint64_t *state)
-{
-    return (double)(int64_t)draw(state) * 0x1p-63;
-}
-
 static uint16_t narrow(int32_t dtype, double value)
 {
     return dtype == HDP_F16 ? hdpk_to_f16(value) : hdpk_to_bf16(value);
@@ -58,19 +44,6 @@ static float widen(int32_t dtype, uint16_t bits)
 {
     return (float)(dtype == HDP_F16 ? hdpk_from_f16(bits)
                                     : hdpk_from_bf16(bits));
-}
-
-static void fill(void *out, int32_t dtype, int64_t count, uint64_t *state)
-{
-    for (int64_t i = 0; i < count; ++i) {
-        double value = uniform(state);
-        if (dtype == HDP_F64)
-            ((double *)out)[i] = value;
-        else if (dtype == HDP_F32)
-            ((float *)out)[i] = (float)value;
-        else
-            ((uint16_t *)out)[i] = narrow(dtype, value);
-    }
 }
 
 /* ---- products ------------------------------------------------------------ */
@@ -230,8 +203,8 @@ static hdp_status make_product(struct hdpi_host *host)
         if (!probe->wide)
             return HDP_ERR_MEMORY;
     }
-    fill(probe->a, probe->dtype, cells, &seed);
-    fill(probe->b, inner, square, &seed);
+    hdpi_random_fill(probe->a, probe->dtype, cells, &seed);
+    hdpi_random_fill(probe->b, inner, square, &seed);
     return HDP_OK;
 }
 
@@ -246,6 +219,9 @@ static hdp_status check(const struct hdpi_host *host,
     if (product && probe->dtype != HDP_F32 && probe->dtype != HDP_F64 &&
         !is_narrow(probe->dtype))
         return lacks(host, "products in dtype", probe->dtype);
+    if (product && probe->compute &&
+        probe->compute != (is_narrow(probe->dtype) ? HDP_F32 : probe->dtype))
+        return lacks(host, "products that accumulate in", probe->compute);
     if (product && (probe->width < 1 || probe->width > WIDTH_MAX))
         return hdpi_fail(HDP_ERR_ARGUMENT, "width is %lld, not 1 to %d",
                          (long long)probe->width, WIDTH_MAX);

@@ -1,0 +1,316 @@
+/* cuBLAS, found at run time: the file that the context names, the copy that is
+ * in the process already, what the loader finds, the folders of Python's
+ * wheels. It is never unloaded: it has state that outlives every handle. */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/fate.h"
+#include "base/text.h"
+#include "device/cuda_inner.h"
+
+enum { MAJOR_LEAST = 12, FOLDERS_MAX = 8, PATH_MAX_BYTES = 512 };
+
+/* Of the two, the one of the CUDA that this library was built with stands
+ * first: the driver is new enough for that one. */
+static const struct {
+    const char *file, *wheel; /* its folder below a site-packages */
+} copies[] = {
+#if CUDART_VERSION >= 13000
+    { "libcublas.so.13", "nvidia/cu13/lib" },
+    { "libcublas.so.12", "nvidia/cublas/lib" },
+#else
+    { "libcublas.so.12", "nvidia/cublas/lib" },
+    { "libcublas.so.13", "nvidia/cu13/lib" },
+#endif
+};
+enum { COPIES = sizeof copies / sizeof *copies };
+
+/* ---- one copy ------------------------------------------------------------ */
+
+static void note_path(struct cuda_blas *out, const char *name)
+{
+    struct link_map *map = NULL;
+
+    if (dlinfo(out->library, RTLD_DI_LINKMAP, &map) != 0 || !map ||
+        !map->l_name[0])
+        hdpi_text_copy(out->path, sizeof out->path, name);
+    else
+        hdpi_text_copy(out->path, sizeof out->path, map->l_name);
+}
+
+/* The first function that is not there; NULL: all are. */
+static const char *look_up_all(struct cuda_blas *out)
+{
+    const struct {
+        void *place;
+        const char *name;
+        int optional;
+    } wanted[] = {
+        { &out->create, "cublasCreate_v2", 0 },
+        { &out->destroy, "cublasDestroy_v2", 0 },
+        { &out->set_stream, "cublasSetStream_v2", 0 },
+        { &out->set_math, "cublasSetMathMode", 0 },
+        { &out->set_pointers, "cublasSetPointerMode_v2", 0 },
+        { &out->set_sms, "cublasSetSmCountTarget", 1 },
+        { &out->get_version, "cublasGetVersion_v2", 0 },
+        { &out->status_string, "cublasGetStatusString", 0 },
+        { &out->gemm, "cublasGemmEx", 0 },
+    };
+
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
+        void *symbol = dlsym(out->library, wanted[i].name);
+        if (!symbol && !wanted[i].optional)
+            return wanted[i].name;
+        memcpy(wanted[i].place, &symbol, sizeof symbol);
+    }
+    return NULL;
+}
+
+/* The library's, so that no handle is needed. */
+static int version_of(const struct cuda_blas *blas)
+{
+    int version = 0;
+
+    return blas->get_version(NULL, &version) == CUBLAS_STATUS_SUCCESS ? version
+                                                                      : 0;
+}
+
+/* 1 when it was taken; else `why` says what is wrong with it, and is left alone
+ * where a file of that name is simply not there and `why` tells of another. */
+static int try_copy(struct cuda_blas *out, const char *name, int flags,
+                    char *why, size_t capacity)
+{
+    const char *lacks, *text;
+
+    *out = (struct cuda_blas){
+        .library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | flags)
+    };
+    if (!out->library) {
+        text = dlerror();
+        if (!why[0] && !(flags & RTLD_NOLOAD))
+            hdpi_text_copy(why, capacity, text ? text : "cannot be loaded");
+        return 0;
+    }
+    lacks = look_up_all(out);
+    if (!lacks) {
+        note_path(out, name);
+        out->version = version_of(out);
+        if (out->version / 10000 >= MAJOR_LEAST)
+            return 1;
+    }
+    if (lacks)
+        snprintf(why, capacity, "%s: lacks %s", name, lacks);
+    else
+        snprintf(why, capacity, "%s: is version %d.%d, not %d or later", name,
+                 out->version / 10000, out->version % 10000 / 100, MAJOR_LEAST);
+    (void)dlclose(out->library); /* stays mapped; drops the count */
+    *out = (struct cuda_blas){ .library = NULL };
+    return 0;
+}
+
+/* ---- the wheels of Python ------------------------------------------------ */
+
+/* Folders for packages, seen from what the process has mapped out of them. */
+struct folders {
+    int count;
+    char path[FOLDERS_MAX][PATH_MAX_BYTES];
+};
+
+static void add_folder(struct folders *folders, const char *path, size_t length,
+                       const char *tail)
+{
+    char *next = folders->path[folders->count];
+
+    if (length + strlen(tail) >= PATH_MAX_BYTES)
+        return;
+    (void)snprintf(next, PATH_MAX_BYTES, "%.*s%s", (int)length, path, tail);
+    for (int i = 0; i < folders->count; ++i)
+        if (strcmp(folders->path[i], next) == 0)
+            return;
+    folders->count++;
+}
+
+/* Packages that are loaded stand beside those that are not; Python's own
+ * modules stand beside the folder of all packages. */
+static int see(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    static const char *const marks[] = { "/site-packages/", "/dist-packages/" };
+    static const char own[] = "/lib-dynload/";
+    struct folders *folders = arg;
+    const char *path = info->dlpi_name, *found;
+
+    (void)size;
+    for (size_t i = 0; path && i < sizeof marks / sizeof *marks; ++i) {
+        found = strstr(path, marks[i]);
+        if (found && folders->count < FOLDERS_MAX)
+            add_folder(folders, path,
+                       (size_t)(found - path) + strlen(marks[i]) - 1, "");
+    }
+    found = path ? strstr(path, own) : NULL;
+    if (found && folders->count < FOLDERS_MAX)
+        add_folder(folders, path, (size_t)(found - path), "/site-packages");
+    return 0;
+}
+
+static int try_wheels(struct cuda_blas *out, char *why, size_t capacity)
+{
+    struct folders folders = { .count = 0 };
+    char path[PATH_MAX_BYTES + 64];
+
+    (void)dl_iterate_phdr(see, &folders);
+    for (size_t c = 0; c < COPIES; ++c)
+        for (int f = 0; f < folders.count; ++f) {
+            (void)snprintf(path, sizeof path, "%s/%s/%s", folders.path[f],
+                           copies[c].wheel, copies[c].file);
+            if (try_copy(out, path, 0, why, capacity))
+                return 1;
+        }
+    return 0;
+}
+
+/* ---- the search ---------------------------------------------------------- */
+
+static int find(struct cuda_blas *out, const char *given, char *why,
+                size_t capacity)
+{
+    static const int flags[] = { RTLD_NOLOAD, 0 };
+
+    why[0] = '\0';
+    if (given)
+        return try_copy(out, given, 0, why, capacity);
+    for (size_t f = 0; f < sizeof flags / sizeof *flags; ++f)
+        for (size_t c = 0; c < COPIES; ++c)
+            if (try_copy(out, copies[c].file, flags[f], why, capacity))
+                return 1;
+    return try_wheels(out, why, capacity);
+}
+
+static const char *given_path(const struct hdpi_site *site)
+{
+    return site ? site->cublas_path : NULL;
+}
+
+static hdp_status load(struct cuda *self)
+{
+    const struct hdpi_device *base = &self->base;
+    const char *given = given_path(base->site);
+    char why[160];
+
+    if (self->blas.library || find(&self->blas, given, why, sizeof why))
+        return HDP_OK;
+    if (given)
+        return hdpi_fail_member(HDP_ERR_NOT_FOUND, base->member, base->rank,
+                                "%s: the cuBLAS that was named (%.64s) cannot "
+                                "be used: %s",
+                                base->row.info.spec, given, why);
+    return hdpi_fail_member(HDP_ERR_NOT_FOUND, base->member, base->rank,
+                            "%s needs cuBLAS, %s or %s: %s",
+                            base->row.info.spec, copies[0].file, copies[1].file,
+                            why);
+}
+
+int cuda_blas_version(struct cuda *self)
+{
+    struct cuda_blas found;
+    char why[160];
+
+    if (!find(&found, given_path(self->base.site), why, sizeof why))
+        return 0;
+    (void)dlclose(found.library); /* stays mapped; drops the count */
+    return found.version;
+}
+
+void hdpi_cuda_blas_describe(struct hdpi_library *out)
+{
+    struct cuda_blas found = { .library = NULL };
+    char why[160];
+
+    memset(out, 0, sizeof *out);
+    out->name = "cublas";
+    for (size_t c = 0; c < COPIES && !found.library; ++c)
+        (void)try_copy(&found, copies[c].file, RTLD_NOLOAD, why, sizeof why);
+    if (!found.library) {
+        (void)snprintf(out->note, sizeof out->note,
+                       "not loaded; %s, else %s, is looked for at the first "
+                       "product",
+                       copies[0].file, copies[1].file);
+        return;
+    }
+    hdpi_text_copy(out->path, sizeof out->path, found.path);
+    (void)snprintf(out->note, sizeof out->note, "%d.%d.%d",
+                   found.version / 10000, found.version % 10000 / 100,
+                   found.version % 100);
+    (void)dlclose(found.library); /* stays mapped; drops the count */
+}
+
+/* ---- the handle ---------------------------------------------------------- */
+
+hdp_status cuda_blas_reset(struct cuda *self)
+{
+    struct cuda_blas *blas = &self->blas;
+    int sms = self->partition ? self->base.row.info.partition_sms : 0;
+
+    HDPI_RETURN_IF(cuda_check_blas(
+        self, blas->set_stream(blas->handle, self->stream), "cublasSetStream"));
+    HDPI_RETURN_IF(cuda_check_blas(
+        self, blas->set_pointers(blas->handle, CUBLAS_POINTER_MODE_HOST),
+        "cublasSetPointerMode"));
+    HDPI_RETURN_IF(
+        cuda_check_blas(self, blas->set_math(blas->handle, CUBLAS_DEFAULT_MATH),
+                        "cublasSetMathMode"));
+    if (!blas->set_sms || sms == 0)
+        return HDP_OK;
+    return cuda_check_blas(self, blas->set_sms(blas->handle, sms),
+                           "cublasSetSmCountTarget");
+}
+
+hdp_status cuda_blas_open(struct cuda *self)
+{
+    struct cuda_blas *blas = &self->blas;
+    cublasHandle_t handle = NULL;
+    hdp_status status;
+
+    if (blas->handle)
+        return HDP_OK;
+    HDPI_RETURN_IF(load(self));
+    HDPI_RETURN_IF(
+        cuda_check_blas(self, blas->create(&handle), "cublasCreate"));
+    blas->handle = handle;
+    status = cuda_blas_reset(self);
+    if (status != HDP_OK)
+        cuda_blas_close(self);
+    return status;
+}
+
+void cuda_blas_close(struct cuda *self)
+{
+    if (self->blas.handle && !hdpi_fate_is_sealed())
+        (void)self->blas.destroy(self->blas.handle);
+    self->blas.handle = NULL;
+}
+
+static hdp_status open_apart(void *arg)
+{
+    struct cuda *self = arg;
+    hdp_status status;
+
+    HDPI_RETURN_IF(cuda_enter(self));
+    status = cuda_blas_open(self);
+    cuda_leave(self);
+    return status;
+}
+
+/* Asked from inside the caller's function, whose thread may be any and must
+ * keep its device and its pending error. */
+hdp_status cuda_blas(struct hdpi_device *device, void **out)
+{
+    struct cuda *self = cuda_from(device);
+
+    *out = NULL;
+    HDPI_RETURN_IF(cuda_may_call());
+    if (!self->blas.handle)
+        HDPI_RETURN_IF(cuda_apart(open_apart, self));
+    *out = self->blas.handle;
+    return HDP_OK;
+}
