@@ -9,6 +9,7 @@
 /* What is measured, as far as it decides whether an old answer fits. */
 struct hdpi_cache_ask {
     int32_t probe, dtype; /* HDP_PROBE_*, HDP_* */
+    int32_t compute;      /* HDP_* that products accumulate in; 0: usual */
     const int64_t *items; /* the caller's sizes; NULL: chosen */
     int32_t item_count;
     int64_t budget_ns; /* of all members */

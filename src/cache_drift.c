@@ -56,6 +56,7 @@ static struct hdpi_cache_watch *watch_new(hdp_group *group,
     const struct hdpi_cache_ask ask = { .probe = own->probe,
                                         .dtype =
                                             own->dtype ? own->dtype : HDP_F32,
+                                        .compute = own->compute,
                                         .items = own->items,
                                         .item_count = own->item_count };
     struct hdpi_cache_watch *watch =

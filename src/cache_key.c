@@ -10,6 +10,7 @@
 #include "cache_key.h"
 #include "core/spec_keys.h"
 #include "json/names.h"
+#include "sample.h"
 
 enum { VALUE_ROOM = 640 };
 
@@ -88,11 +89,15 @@ static void put_question(struct lines *lines, const hdp_group *group,
 {
     const struct hdpi_ask *asked = &group->members[member].device->row.ask;
     const char *compute = hdpi_names_text(&hdpi_dtype_names, asked->compute);
+    const char *sums = hdpi_names_text(&hdpi_dtype_names, ask->compute);
     uint64_t sizes = 0;
 
     put(lines, "probe", "%s", hdpi_names_text(&hdpi_probe_names, ask->probe));
     put(lines, "dtype", "%s", hdpi_names_text(&hdpi_dtype_names, ask->dtype));
     put(lines, "compute", "%s", compute ? compute : "as it is");
+    put(lines, "sums", "%s", sums ? sums : "as usual");
+    if (ask->probe == HDP_PROBE_GEMM || ask->probe == HDP_PROBE_ALL)
+        put(lines, "width", "%d", (int)hdpi_course_width(group));
     for (int32_t i = 0; i < ask->item_count; ++i) /* in whatever order */
         sizes += hdpi_hash_bytes(HDPI_HASH_START, &ask->items[i],
                                  sizeof *ask->items);
@@ -133,10 +138,47 @@ static void put_others(struct lines *lines, const hdp_group *group,
         put(lines, "beside", "nobody");
 }
 
-/* What its figures depend on that is no part of it. */
-static const char *put_software(struct lines *lines,
-                                const struct hdpi_device_row *row)
+/* What a limit takes from a GPU's clocks; nobody may say it. */
+static void put_power(struct lines *lines, const struct hdpi_device *device)
 {
+    const char *path = device->site ? device->site->nvml_path : NULL;
+    hdp_error before = *hdpi_error();
+    struct hdpi_gpu_state state;
+    struct hdpi_nvml *nvml = NULL;
+    int32_t milliwatts = -1;
+
+    if (hdpi_nvml_open(&nvml, path) == HDP_OK &&
+        hdpi_nvml_state(&state, nvml, device->row.info.uuid) == HDP_OK)
+        milliwatts = state.milliwatts_max;
+    hdpi_nvml_close(nvml);
+    *hdpi_error() = before;
+    if (milliwatts > 0)
+        put(lines, "power", "%d mW", (int)milliwatts);
+    else
+        put(lines, "power", "not known");
+}
+
+/* Versions of what lies between a program and its GPU. */
+static const char *put_vendor(struct lines *lines, struct hdpi_device *device)
+{
+    char software[192] = "";
+    hdp_error before = *hdpi_error();
+
+    if (device->ops->software(device, software, sizeof software) != HDP_OK) {
+        software[0] = '\0';
+        *hdpi_error() = before;
+    }
+    if (!software[0])
+        return "the versions of its driver and libraries are not known";
+    put(lines, "software", "%s", software);
+    put_power(lines, device);
+    return NULL;
+}
+
+/* What its figures depend on that is no part of it. */
+static const char *put_software(struct lines *lines, struct hdpi_device *device)
+{
+    const struct hdpi_device_row *row = &device->row;
     struct hdpi_library blas;
 
     memset(&blas, 0, sizeof blas);
@@ -150,8 +192,8 @@ static const char *put_software(struct lines *lines,
         put(lines, "driver", "%s",
             row->ask.driver[0] ? row->ask.driver : "none");
         return NULL;
-    default: /* no adapter of this version tells them */
-        return "the versions of its driver and libraries are not known";
+    default:
+        return put_vendor(lines, device);
     }
 }
 
@@ -172,7 +214,7 @@ const char *hdpi_cache_key(char *out, size_t capacity, const hdp_group *group,
             (int)row->info.compute_minor);
         put(&lines, "multiprocessors", "%d", (int)row->info.sm_count);
         put(&lines, "memory", "%" PRId64, row->info.memory_bytes);
-        why = put_software(&lines, row);
+        why = put_software(&lines, group->members[member].device);
         put(&lines, "library", "%s", HDP_VERSION);
     }
     if (!why && lines.cut)

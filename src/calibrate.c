@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "cache.h"
+#include "json/names.h"
 #include "sample.h"
 
 enum {
@@ -23,6 +24,23 @@ static int by_items(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+/* Sums are kept in the type itself or in a wider one; what of that a device
+ * has is its adapter's to say. */
+static hdp_status check_compute(const hdp_calibrate_options *own)
+{
+    int32_t dtype = own->dtype ? own->dtype : HDP_F32;
+    int narrow = dtype == HDP_F16 || dtype == HDP_BF16;
+    int small = dtype == HDP_I8 || dtype == HDP_U8;
+
+    if (own->compute == 0 || own->compute == dtype ||
+        (narrow && own->compute == HDP_F32) ||
+        (small && own->compute == HDP_I32))
+        return HDP_OK;
+    return hdpi_fail(HDP_ERR_ARGUMENT,
+                     "compute is %d: products of %s do not accumulate in that",
+                     own->compute, hdpi_names_text(&hdpi_dtype_names, dtype));
 }
 
 static hdp_status check_options(const hdp_calibrate_options *own)
@@ -45,10 +63,9 @@ static hdp_status check_options(const hdp_calibrate_options *own)
         if (own->items[i] < 1)
             return hdpi_fail(HDP_ERR_ARGUMENT, "items[%d] is %lld, below 1", i,
                              (long long)own->items[i]);
-    if (own->budget_ns < 0 || own->reserved)
-        return hdpi_fail(HDP_ERR_ARGUMENT, "%s is out of range",
-                         own->reserved ? "reserved" : "budget_ns");
-    return HDP_OK;
+    if (own->budget_ns < 0)
+        return hdpi_fail(HDP_ERR_ARGUMENT, "budget_ns is out of range");
+    return check_compute(own);
 }
 
 /* Bytes of a row of each array together, as far as they matter here. */
@@ -179,6 +196,8 @@ static hdp_status prepare_all(struct hdpi_sampling **out, hdp_group *group,
     whole->group = group;
     whole->kind = own->probe;
     whole->dtype = own->dtype ? own->dtype : HDP_F32;
+    whole->compute = own->compute;
+    whole->width = hdpi_course_width(group);
     whole->given_count = own->item_count;
     if (own->item_count)
         memcpy(whole->given, own->items,
@@ -202,6 +221,7 @@ static struct hdpi_cache *ask_cache(const struct hdpi_sampling *whole,
     const struct hdpi_cache_ask ask = {
         .probe = whole->kind,
         .dtype = whole->dtype,
+        .compute = whole->compute,
         .items = own->item_count ? whole->given : NULL,
         .item_count = whole->given_count,
         .budget_ns = own->budget_ns ? own->budget_ns : BUDGET_NS

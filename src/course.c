@@ -8,7 +8,8 @@
 enum {
     SAMPLE_NS = 1500000,
     SAMPLE_MAX_NS = 20000000,
-    WIDTH = 512,      /* of a product; the same for all members */
+    WIDTH = 512,      /* of products */
+    WIDTH_GPU = 4096, /* where there is a GPU to fill */
     SCOUTS = 40,      /* short samples that look for spikes */
     SPIKES = 2,       /* one may be an accident */
     WANTED = 48,      /* samples of the largest size that a budget must hold */
@@ -197,6 +198,14 @@ static hdp_status choose_sizes(struct hdpi_sampler *own)
 
 /* ---- opening and closing ------------------------------------------------- */
 
+int32_t hdpi_course_width(const hdp_group *group)
+{
+    for (int32_t m = 0; m < group->member_count; ++m)
+        if (group->members[m].device->row.info.kind == HDP_CUDA)
+            return WIDTH_GPU;
+    return WIDTH;
+}
+
 static int has_dtype(struct hdpi_sampler *own)
 {
     const struct hdpi_sampling *whole = own->whole;
@@ -217,7 +226,8 @@ static hdp_status open_probe(struct hdpi_sampler *own)
 
     own->probe = (struct hdpi_probe){ .kind = hdpi_sampler_course(own)->kind,
                                       .dtype = own->whole->dtype,
-                                      .width = WIDTH };
+                                      .compute = own->whole->compute,
+                                      .width = own->whole->width };
     status = device->ops->probe_open(device, &own->probe);
     if (status != HDP_ERR_UNSUPPORTED)
         return status;

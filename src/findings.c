@@ -126,6 +126,28 @@ static int drifts(const struct hdpi_sampler *from)
 
 /* Of a group that is simulated as a whole only virtual time is told, so that
  * equal runs give equal profiles. */
+/* A group tells of its members to any thread, so its lock is held. */
+static void correct_units(const struct hdpi_sampling *whole)
+{
+    const uint32_t bit = 1u << whole->dtype;
+    hdp_group *group = whole->group;
+
+    pthread_mutex_lock(&group->lock);
+    for (int32_t m = 0; m < group->member_count; ++m) {
+        hdp_device *info = &group->members[m].device->row.info;
+        int32_t units = whole->members[m].probe.units;
+        if (!units)
+            continue;
+        info->native_dtypes &= ~bit;
+        info->slow_dtypes &= ~bit;
+        if (units == HDPI_UNITS_NATIVE)
+            info->native_dtypes |= bit;
+        if (units == HDPI_UNITS_SLOW)
+            info->slow_dtypes |= bit;
+    }
+    pthread_mutex_unlock(&group->lock);
+}
+
 static void sum_up(hdp_profile_info *info, const struct hdpi_sampling *whole)
 {
     const hdp_group *group = whole->group;
@@ -162,7 +184,8 @@ static const hdp_profile *last_good(const struct hdpi_sampling *whole)
     const hdp_profile *last = whole->group->calibrated;
 
     return last && last->info.probe == whole->kind &&
-                   last->info.dtype == whole->dtype
+                   last->info.dtype == whole->dtype &&
+                   (!whole->compute || last->info.compute == whole->compute)
                ? last
                : NULL;
 }
@@ -287,6 +310,7 @@ hdp_status hdpi_findings(hdp_profile **out, struct hdpi_sampling *whole)
     hdp_status status;
 
     HDPI_TRY(hdpi_profile_new(&profile, count));
+    correct_units(whole);
     sum_up(&profile->info, whole);
     for (int32_t m = 0; m < whole->group->member_count; ++m) {
         struct hdpi_sampler *from = &whole->members[m];

@@ -107,7 +107,7 @@ static const struct hdpi_field calibrate_options_fields[] = {
     FIELD(hdp_calibrate_options, work),
     FIELD(hdp_calibrate_options, items),
     FIELD(hdp_calibrate_options, item_count),
-    FIELD(hdp_calibrate_options, reserved),
+    FIELD(hdp_calibrate_options, compute),
     FIELD(hdp_calibrate_options, budget_ns),
     FIELD(hdp_calibrate_options, cache),
 };

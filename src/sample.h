@@ -80,6 +80,8 @@ struct hdpi_sampling {
     struct hdpi_abandoned abandoned; /* first: the group frees it by this */
     hdp_group *group;
     int32_t kind, dtype;
+    int32_t compute;      /* what products are to accumulate in; 0: the usual */
+    int32_t width;        /* of products; the same for all members */
     const hdp_work *work; /* own_work, or NULL: a built-in probe */
     hdp_work own_work;
     int64_t items_max; /* of a call of the caller's function */
@@ -105,6 +107,10 @@ static inline int hdpi_sampler_at_last(const struct hdpi_sampler *own)
 }
 
 /* ---- course.c: what is measured -------------------------------------------- */
+
+/** Rows and columns of the matrix in products of a group: one for all members,
+ *  so that their items are the same. */
+int32_t hdpi_course_width(const hdp_group *group);
 
 /** Opens the course's workload and chooses its sizes; lacks is set where the
  *  member cannot do it, which is a finding. Warms up. */

@@ -219,6 +219,13 @@ static void fill(struct hdpi_figures *out, const struct hdpi_rank_profile *rank,
 int hdpi_model_find(struct hdpi_figures *out, const struct hdpi_model *model,
                     int32_t probe, int32_t dtype)
 {
+    return hdpi_model_find_sums(out, model, probe, dtype, 0);
+}
+
+int hdpi_model_find_sums(struct hdpi_figures *out,
+                         const struct hdpi_model *model, int32_t probe,
+                         int32_t dtype, int32_t compute)
+{
     const struct hdpi_machine *machine = model->machine;
     int best = 0;
 
@@ -226,6 +233,8 @@ int hdpi_model_find(struct hdpi_figures *out, const struct hdpi_model *model,
         const hdp_profile *profile = machine->profiles[p];
         int32_t member = *member_of(machine, p, model->device);
         int found = answers(&profile->info, probe, dtype);
+        if (compute && is_product(probe) && profile->info.compute != compute)
+            continue;
         if (member < 0 || found <= best || profile->ranks[member].lacks_dtype)
             continue;
         best = found;

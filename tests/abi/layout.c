@@ -144,7 +144,7 @@ static const struct place places[] = {
     AT(hdp_calibrate_options, work, 16),
     AT(hdp_calibrate_options, items, 24),
     AT(hdp_calibrate_options, item_count, 32),
-    AT(hdp_calibrate_options, reserved, 36),
+    AT(hdp_calibrate_options, compute, 36),
     AT(hdp_calibrate_options, budget_ns, 40),
     AT(hdp_calibrate_options, cache, 48),
 
