@@ -7,8 +7,9 @@
 #include "rates.h"
 
 /* Multiplications; more is filled. What programs check is narrow, and may be
- * long: two sides of NARROW at most. */
+ * long: two sides of NARROW at most. Others may read so many elements. */
 static const int64_t real_most = 1 << 24, real_narrow = 1 << 28;
+static const int64_t real_read = 1 << 22;
 enum { NARROW = 256 };
 
 /* One call as it was made, of any of the functions. */
@@ -124,14 +125,17 @@ static void *reach(const struct job *job, const void *base, enum fake_type type,
 
 static int is_real(const struct fake_product *product)
 {
-    double count = (double)product->m * (double)product->n *
-                   (double)(product->k > 0 ? product->k : 1) *
-                   (double)product->batch;
+    double k = (double)(product->k > 0 ? product->k : 1);
+    double m = (double)product->m, n = (double)product->n;
+    double count = m * n * k * (double)product->batch;
+    double reads = (m + n) * k * (double)product->batch;
     int narrow = (product->m <= NARROW) + (product->n <= NARROW) +
                      (product->k <= NARROW) >=
                  2;
 
-    return count <= (double)(narrow ? real_narrow : real_most);
+    if (narrow)
+        return count <= (double)real_narrow;
+    return count <= (double)real_most && reads <= (double)real_read;
 }
 
 static void run(void *data)
