@@ -251,6 +251,105 @@ static void test_products(void **state)
     check_kinds("machine=lab run=threads");
 }
 
+/* ---- sizes ---------------------------------------------------------------- */
+
+struct size {
+    int m, n, k;
+};
+
+/* Whole numbers, so that sums are exact. */
+static float whole(int64_t i)
+{
+    return (float)(i * 7919 % 17 - 8);
+}
+
+static float *filled(int64_t count)
+{
+    float *host = malloc((size_t)count * sizeof *host), *device = NULL;
+
+    assert_non_null(host);
+    for (int64_t i = 0; i < count; ++i)
+        host[i] = whole(i);
+    OK(cudaMalloc((void **)&device, (size_t)count * sizeof *host));
+    OK(cudaMemcpy(device, host, (size_t)count * sizeof *host,
+                  cudaMemcpyHostToDevice));
+    free(host);
+    return device;
+}
+
+/* a is m x k, b is given transposed, n x k. */
+static float *product(const struct size *size)
+{
+    const float one = 1, zero = 0;
+    size_t bytes = (size_t)size->m * (size_t)size->n * sizeof(float);
+    float *a = filled((int64_t)size->m * size->k);
+    float *b = filled((int64_t)size->n * size->k), *c, *host = malloc(bytes);
+    cublasHandle_t handle;
+
+    assert_non_null(host);
+    OK(cudaMalloc((void **)&c, bytes));
+    OK(cublasCreate(&handle));
+    OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, size->m, size->n, size->k,
+                   &one, a, size->m, b, size->n, &zero, c, size->m));
+    OK(cudaMemcpy(host, c, bytes, cudaMemcpyDeviceToHost));
+    OK(cublasDestroy(handle));
+    OK(cudaFree(a));
+    OK(cudaFree(b));
+    OK(cudaFree(c));
+    return host;
+}
+
+/* Just behind the blocks that products are made of, in every direction. */
+static void test_blocks(void **state)
+{
+    static const struct size sizes[] = { { 257, 13, 513 },
+                                         { 13, 257, 1025 },
+                                         { 300, 300, 180 },
+                                         { 1, 1, 5000 },
+                                         { 5000, 3, 1 } };
+
+    (void)state;
+    begin("machine=lab");
+    OK(cudaSetDevice(0));
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+        const struct size *size = &sizes[s];
+        float *got = product(size);
+        for (int j = 0; j < size->n; ++j)
+            for (int i = 0; i < size->m; ++i) {
+                int64_t sum = 0;
+                for (int64_t l = 0; l < size->k; ++l)
+                    sum += (int64_t)whole(l * size->m + i) *
+                           (int64_t)whole(l * size->n + j);
+                if (got[(int64_t)j * size->m + i] != (float)sum)
+                    fail_msg("%d x %d x %d, row %d, column %d: expected %lld, "
+                             "got %g",
+                             size->m, size->n, size->k, i, j, (long long)sum,
+                             (double)got[(int64_t)j * size->m + i]);
+            }
+        free(got);
+    }
+    end();
+}
+
+/* What is too much to compute is the same each time, and a number where it was
+ * written. */
+static void test_too_much(void **state)
+{
+    static const struct size size = { 1024, 1024, 1024 };
+    float *one, *other;
+
+    (void)state;
+    begin("machine=lab");
+    OK(cudaSetDevice(0));
+    one = product(&size);
+    other = product(&size);
+    assert_memory_equal(one, other, 1024 * 1024 * sizeof(float));
+    assert_true(isfinite(one[0]) && isfinite(one[1023]));
+    free(one);
+    free(other);
+    end();
+}
+
 /* 1 + 2^-12 is lost to tf32 and kept by f32; so is it by the handle's mode. */
 static void test_tf32_rounds(void **state)
 {
@@ -372,6 +471,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_too_much),
         cmocka_unit_test(test_tf32_rounds),
         cmocka_unit_test(test_beta_and_nothing),
         cmocka_unit_test(test_wrong_device),
