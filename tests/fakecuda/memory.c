@@ -16,7 +16,8 @@ enum {
     DEAD_MAX = 256
 };
 
-static const size_t fill_bytes = 8u << 20; /* at each end of a block */
+static const size_t fill_bytes = 256u << 10; /* at each end of a block */
+static const size_t huge_bytes = 4u << 20;   /* large pages from here on */
 
 /* Who may still read or write a block. */
 struct use {
@@ -249,6 +250,8 @@ static int furnish(struct block *block)
     block->map = map(block->map_bytes, PROT_READ | PROT_WRITE);
     if (!block->map)
         return 0;
+    if (size >= huge_bytes) /* their first touch is half of a copy */
+        madvise(block->map, block->map_bytes, MADV_HUGEPAGE);
     block->base.bytes = block->map + GUARD;
     memset(block->map, GUARD_BYTE, GUARD);
     memset(block->base.bytes + size, GUARD_BYTE, tail_of(block));
