@@ -146,6 +146,7 @@ struct cuda {
     struct cuda_visit visits[CUDA_VISITS_MAX];
     int depth;    /* hooks that have entered and not left */
     int unpinned; /* 1: the warning about pinned memory was given */
+    int dirty;    /* 1: it is not known that the queue has ended */
     int stuck;    /* 1: the queue did not end in time; what it uses is kept */
     struct cuda_block *blocks;
     size_t block_count, block_capacity;
@@ -276,6 +277,10 @@ hdp_status cuda_elapsed(struct hdpi_device *device, double *out_ns,
                         const struct hdpi_mark *from,
                         const struct hdpi_mark *to);
 hdp_status cuda_wait(struct hdpi_device *device, int64_t deadline_ns);
+/** Looks until the queue has ended, whatever failed before, for a second at
+ *  most, once if it is stuck already: 1 when what it used can be given back.
+ *  Needs no current device. */
+int cuda_queue_end(struct cuda *self);
 hdp_status cuda_order(struct hdpi_device *device, void *stream, int32_t way);
 void *cuda_native(struct hdpi_device *device);
 /* cuda_kernel.c */

@@ -74,6 +74,7 @@ hdp_status cuda_kernel_launch(struct cuda *self, int32_t kernel,
         HDPI_RETURN_IF(cuda_check_driver(self, code, "cuLibraryGetKernel"));
         *known = found;
     }
+    self->dirty = 1;
     code =
         self->driver.launch((CUfunction)*known, blocks_for(self, threads), 1, 1,
                             BLOCK, 1, 1, 0, self->stream, parameters, NULL);

@@ -98,6 +98,10 @@ static hdp_status open_here(void *arg)
     struct cuda *self = arg;
     hdp_status status;
 
+    if (cuda_driver_version() == 0)
+        return hdpi_fail_member(HDP_ERR_NOT_FOUND, self->base.member,
+                                self->base.rank, "no device: cuda:%d",
+                                (int)self->base.row.info.logical_id);
     HDPI_RETURN_IF(cuda_driver_load(&self->driver));
     HDPI_RETURN_IF(cuda_enter(self));
     status = take_stream(self);
@@ -110,10 +114,6 @@ hdp_status cuda_open(struct hdpi_device *device)
     struct cuda *self = cuda_from(device);
 
     HDPI_RETURN_IF(cuda_may_call());
-    if (cuda_driver_version() == 0)
-        return hdpi_fail_member(HDP_ERR_NOT_FOUND, device->member, device->rank,
-                                "no device: cuda:%d",
-                                (int)device->row.info.logical_id);
     self->ordinal = (int)device->row.info.logical_id;
     device->asynchronous = 1;
     return cuda_apart(open_here, self);
@@ -128,24 +128,13 @@ hdp_status cuda_aside(struct hdpi_device *device, hdp_status (*fn)(void *),
 
 /* ---- closing -------------------------------------------------------------- */
 
-/* A queue that hung may have ended meanwhile; one look, no wait. */
-static void look_again(struct cuda *self)
-{
-    cudaError_t code = cudaStreamQuery(self->stream);
-
-    if (code == cudaSuccess)
-        self->stuck = 0;
-    else
-        (void)cudaGetLastError();
-}
-
 static hdp_status close_here(void *arg)
 {
     struct cuda *self = arg;
     int entered = self->context && cuda_enter(self) == HDP_OK;
 
-    if (entered && self->stuck)
-        look_again(self);
+    if (cuda_may_call() == HDP_OK)
+        (void)cuda_queue_end(self);
     self->stuck |= self->base.condemned;
     cuda_probe_close(&self->base);
     if (!self->stuck) { /* both wait for the device, however long */
@@ -153,7 +142,7 @@ static hdp_status close_here(void *arg)
         cuda_kernel_unload(self);
     }
     cuda_memory_close(self);
-    if (entered && self->owns_stream)
+    if (self->owns_stream && cuda_may_call() == HDP_OK)
         (void)cuda_check(self, cudaStreamDestroy(self->stream),
                          "cudaStreamDestroy");
     self->stream = NULL;

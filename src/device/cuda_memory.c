@@ -52,15 +52,20 @@ static struct cuda_block drop(struct cuda *self, const void *memory)
 static void give_back(struct cuda *self, const struct cuda_block *block)
 {
     hdp_error before = *hdpi_error();
+    int well = cuda_may_call() == HDP_OK, entered;
 
-    if (block->kind == CUDA_PAGEABLE && !self->stuck) {
+    if (well && block->kind && !cuda_queue_end(self))
+        return;
+    if (block->kind == CUDA_PAGEABLE) {
         free(block->memory);
-    } else if (block->kind && !self->stuck && cuda_enter(self) == HDP_OK) {
+    } else if (well && block->kind) {
+        entered = cuda_enter(self) == HDP_OK; /* if not: all the same */
         if (block->kind == CUDA_ON_DEVICE)
             (void)cuda_check(self, cudaFree(block->memory), "cudaFree");
         else
             (void)cuda_check(self, cudaFreeHost(block->memory), "cudaFreeHost");
-        cuda_leave(self);
+        if (entered)
+            cuda_leave(self);
     }
     *hdpi_error() = before;
 }
@@ -371,6 +376,7 @@ hdp_status cuda_copy(struct hdpi_device *device, const struct hdpi_copy *copy)
     if (copy->rows <= 0 || copy->row_bytes <= 0)
         return HDP_OK;
     HDPI_RETURN_IF(cuda_enter(self));
+    self->dirty = 1;
     if (copy->direction != HDPI_COPY_INSIDE &&
         cuda_locate(device, far) == HDPI_AT_OTHER)
         status = copy_around(self, copy);

@@ -10,8 +10,11 @@
 enum {
     LOOK_NS = 50000, /* look this long without a pause, then sleep */
     NAP_MAX_NS = 500000,
+    TRIES = 3,    /* looks that fail before the stream is simply waited for */
     NAP_SHARE = 8 /* of the time waited so far, so that waits end soon after */
 };
+
+static const int64_t GRACE_NS = 1000000000; /* for what must end */
 
 /* ---- waiting -------------------------------------------------------------- */
 
@@ -78,17 +81,61 @@ static hdp_status await(struct cuda *self, cudaEvent_t event,
     return cuda_check(self, code, call);
 }
 
+int cuda_queue_end(struct cuda *self)
+{
+    int64_t start_ns = hdpi_clock_ns(), waited_ns = 0;
+    int failures = 0;
+    cudaError_t code;
+
+    while (self->stream && self->dirty) {
+        code = failures < TRIES ? cudaStreamQuery(self->stream)
+                                : cudaStreamSynchronize(self->stream);
+        if (code == cudaSuccess || failures == TRIES)
+            self->dirty = self->stuck = 0;
+        if (code != cudaSuccess)
+            (void)cudaGetLastError();
+        if (cuda_is_fatal(code))
+            return 0;
+        if (code != cudaSuccess && code != cudaErrorNotReady)
+            failures++;
+        if (code != cudaErrorNotReady)
+            continue;
+        if (self->stuck || waited_ns > GRACE_NS) {
+            self->stuck = 1;
+            return 0;
+        }
+        pause_for(waited_ns);
+        waited_ns = hdpi_clock_ns() - start_ns;
+    }
+    return !self->stuck;
+}
+
+/* Whatever failed, the queue is seen to its end, so that what it uses can be
+ * given back or used again. */
+static hdp_status see_to_it(struct cuda *self, hdp_status status)
+{
+    hdp_error before;
+
+    if (status == HDP_OK) {
+        self->dirty = self->stuck = 0;
+    } else if (status != HDP_ERR_TIMEOUT && cuda_may_call() == HDP_OK) {
+        before = *hdpi_error();
+        (void)cuda_queue_end(self);
+        *hdpi_error() = before;
+    }
+    return status;
+}
+
 hdp_status cuda_wait(struct hdpi_device *device, int64_t deadline_ns)
 {
     struct cuda *self = cuda_from(device);
-    hdp_status status;
+    hdp_status status = cuda_enter(self);
 
-    HDPI_RETURN_IF(cuda_enter(self));
-    status = await(self, NULL, deadline_ns);
-    if (status == HDP_OK)
-        self->stuck = 0;
-    cuda_leave(self);
-    return status;
+    if (status == HDP_OK) {
+        status = await(self, NULL, deadline_ns);
+        cuda_leave(self);
+    }
+    return see_to_it(self, status);
 }
 
 /* ---- the caller's function ------------------------------------------------ */
@@ -115,6 +162,7 @@ hdp_status cuda_launch(struct hdpi_device *device, hdp_work_fn fn,
     hdp_status status;
 
     HDPI_RETURN_IF(cuda_enter(self));
+    self->dirty = 1;
     *out_code = fn(shard, user);
     status = judge(self, *out_code);
     cuda_leave(self);
@@ -150,6 +198,7 @@ hdp_status cuda_mark(struct hdpi_device *device, struct hdpi_mark *mark,
 
     (void)purpose;
     HDPI_RETURN_IF(cuda_enter(self));
+    self->dirty = 1;
     status = record(self, mark);
     cuda_leave(self);
     return status;
@@ -159,11 +208,14 @@ void cuda_unmark(struct hdpi_device *device, struct hdpi_mark *mark)
 {
     struct cuda *self = cuda_from(device);
     hdp_error before = *hdpi_error();
+    int entered;
 
-    if (mark->handle && cuda_enter(self) == HDP_OK) {
+    if (mark->handle && cuda_may_call() == HDP_OK) {
+        entered = cuda_enter(self) == HDP_OK; /* if not: all the same */
         (void)cuda_check(self, cudaEventDestroy(mark->handle),
                          "cudaEventDestroy");
-        cuda_leave(self);
+        if (entered)
+            cuda_leave(self);
     }
     memset(mark, 0, sizeof *mark);
     *hdpi_error() = before;
