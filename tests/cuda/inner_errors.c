@@ -121,6 +121,52 @@ static void cublas_has_codes_of_its_own(void **state)
     expect_number(HDPI_VENDOR_CUBLAS, hdpi_error()->vendor, "vendor");
 }
 
+/* ---- the driver's table ------------------------------------------------------ */
+
+/* How often the table asks for a function: the last are those of partitions. */
+static int entries(void)
+{
+    int64_t before = fake_calls("cudaGetDriverEntryPointByVersion");
+    struct cuda_driver driver;
+
+    expect_ok(cuda_driver_load(&driver));
+    assert_non_null(driver.launch);
+    assert_non_null(driver.green_stream);
+    return (int)(fake_calls("cudaGetDriverEntryPointByVersion") - before);
+}
+
+static void a_driver_may_lack_functions(void **state)
+{
+    struct cuda_driver driver;
+    char words[80], path[256];
+    int count;
+
+    (void)state;
+    looked_start("machine=desk", NULL);
+    count = entries();
+    (void)snprintf(words, sizeof words,
+                   "fail=cudaGetDriverEntryPointByVersion:%d:500", count);
+    assert_int_equal(fake_plant(words), 0);
+    expect_ok(cuda_driver_load(&driver)); /* one of the newer */
+    assert_null(driver.green_stream);
+    assert_non_null(driver.launch);
+    cuda_driver_path(path, sizeof path, &driver);
+    if (!strstr(path, "libfakecuda"))
+        fail_msg("expected the fake's path, got \"%s\"", path);
+
+    fake_calm();
+    assert_int_equal(fake_plant("fail=cudaGetDriverEntryPointByVersion:1:500"),
+                     0);
+    looked_failed(cuda_driver_load(&driver), HDP_ERR_UNSUPPORTED,
+                  "the CUDA driver has no cuGetErrorName: driver 13.0");
+    assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+    fake_calm();
+    assert_int_equal(fake_plant("fail=cudaGetDriverEntryPointByVersion:2:35"),
+                     0);
+    looked_failed(cuda_driver_load(&driver), HDP_ERR_NOT_FOUND, "(35)");
+    fake_calm();
+}
+
 /* ---- what cannot be taken back: each in a process of its own ----------------- */
 
 static int told(int ok, const char *what, int code)
@@ -159,6 +205,39 @@ static int after(int code, int driver)
     (void)cuda_check(&other, cudaErrorAssert, "cudaX");
     bad |= told(strcmp(first, hdp_last_error()) == 0, "replaced", code);
     return bad;
+}
+
+/* cuBLAS has a number of its own for a poisoned process. */
+static int after_cublas(void)
+{
+    struct cuda self = member();
+    int bad = 0;
+
+    bad |= told(cudaStreamCreateWithFlags(&self.stream,
+                                          cudaStreamNonBlocking) == cudaSuccess,
+                "stream", 0);
+    bad |= told(fake_plant("sticky=cudaStreamQuery:1:719") == 0, "plant", 0);
+    bad |= told(cuda_check_blas(&self, CUBLAS_STATUS_EXECUTION_FAILED,
+                                "cublasGemmEx") == HDP_ERR_FATAL,
+                "no fatal status", 719);
+    bad |= told(hdpi_error()->vendor == HDPI_VENDOR_CUDA &&
+                    hdpi_error()->vendor_code == 719,
+                "the runtime's code", 719);
+    bad |= told(hdpi_fate_is_sealed(), "not sealed", 719);
+    return bad;
+}
+
+static void cublas_does_not_hide_poison(void **state)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(fake_start("machine=desk") != 0 || after_cublas());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    expect_number(0, status, "status of the process");
 }
 
 static void expect_apart(int code, int driver)
@@ -204,6 +283,8 @@ int main(void)
         cmocka_unit_test(each_code_has_a_status),
         cmocka_unit_test(words_name_the_device_and_the_call),
         cmocka_unit_test(cublas_has_codes_of_its_own),
+        cmocka_unit_test(a_driver_may_lack_functions),
+        cmocka_unit_test(cublas_does_not_hide_poison),
         cmocka_unit_test(poison_is_sealed_and_said_to_all),
         cmocka_unit_test(a_lost_device_is_fatal_too),
     };
