@@ -350,32 +350,46 @@ static void test_too_much(void **state)
     end();
 }
 
-/* 1 + 2^-12 is lost to tf32 and kept by f32; so is it by the handle's mode. */
+static double squared(cublasHandle_t handle, float in)
+{
+    const float one = 1, zero = 0;
+    float *memory, out = 0;
+
+    OK(cudaMalloc((void **)&memory, 8));
+    OK(cudaMemcpy(memory, &in, 4, cudaMemcpyHostToDevice));
+    OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, memory, 1,
+                   memory, 1, &zero, memory + 1, 1));
+    OK(cudaMemcpy(&out, memory + 1, 4, cudaMemcpyDeviceToHost));
+    OK(cudaFree(memory));
+    return (double)out;
+}
+
+/* What ten bits of mantissa do not hold, the handle's mode loses: to nearest,
+ * in the middle to even. */
 static void test_tf32_rounds(void **state)
 {
-    const float in = 1.0f + 0x1p-12f, one = 1, zero = 0;
-    static const cublasMath_t modes[] = { CUBLAS_DEFAULT_MATH,
-                                          CUBLAS_TF32_TENSOR_OP_MATH };
+    static const struct {
+        double in, rounded;
+    } rows[] = { { 1 + 0x1p-12, 1 },
+                 { 1 + 0x1p-11, 1 },
+                 { 1 + 0x3p-11, 1 + 0x1p-9 },
+                 { 1 + 0x7p-13, 1 + 0x1p-10 },
+                 { -1 - 0x3p-11, -1 - 0x1p-9 } };
     cublasHandle_t handle;
-    float out = 0;
-    void *memory;
 
     (void)state;
     begin("machine=twin");
     OK(cudaSetDevice(0));
-    OK(cudaMalloc(&memory, 8));
     OK(cublasCreate(&handle));
-    for (int i = 0; i < 2; ++i) {
-        double wanted = i ? 1 : (double)in * (double)in;
-        OK(cudaMemcpy(memory, &in, 4, cudaMemcpyHostToDevice));
-        OK(cublasSetMathMode(handle, modes[i]));
-        OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, memory,
-                       1, memory, 1, &zero, (float *)memory + 1, 1));
-        OK(cudaMemcpy(&out, (float *)memory + 1, 4, cudaMemcpyDeviceToHost));
-        near("product", (double)(float)wanted, (double)out, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        double in = rows[i].in, rounded = rows[i].rounded;
+        OK(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH));
+        near("f32", (double)(float)(in * in), squared(handle, (float)in), 0);
+        OK(cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH));
+        near("tf32", (double)(float)(rounded * rounded),
+             squared(handle, (float)in), 0);
     }
     OK(cublasDestroy(handle));
-    OK(cudaFree(memory));
     end();
 }
 

@@ -266,6 +266,35 @@ static void test_images(void **state)
     assert_non_null(fake_breach());
 }
 
+static CUresult load_on(int device, const char *image)
+{
+    CUkernel found = NULL;
+    CUlibrary library = load(image);
+    CUresult result;
+
+    OK(cudaSetDevice(device));
+    result = cuLibraryGetKernel(&found, library, "test_add");
+    OK(cuLibraryUnload(library));
+    return result;
+}
+
+/* Code for 8.9 is none for 8.6; PTX of 8.0 is for both, and none for 6.1. */
+static void test_architectures(void **state)
+{
+    static const char newer[] = "FAKEIMAGE archs=89 ptx=120\n";
+    static const char portable[] = "FAKEIMAGE archs=100 ptx=80\n";
+
+    (void)state;
+    begin("machine=desk");
+    OK(fake_kernel_register(&add_kernel));
+    SAYS(CUDA_ERROR_NO_BINARY_FOR_GPU, load_on(0, newer));
+    OK(load_on(1, newer));
+    OK(load_on(0, portable));
+    OK(load_on(1, portable));
+    SAYS(CUDA_ERROR_NO_BINARY_FOR_GPU, load_on(2, portable));
+    end();
+}
+
 /* Memory of another device, without access, is an illegal address: from then
  * on every call fails, on every device. */
 static void test_illegal_address(void **state)
@@ -370,6 +399,28 @@ static void test_accumulate(void **state)
     end();
 }
 
+/* The last of the elements stand behind the end of the memory. */
+static void test_accumulate_past_the_end(void **state)
+{
+    struct hdpk_launch_accumulate job = { NULL, NULL, 1, 90, 10, 1, 0 };
+    CUlibrary library;
+    CUdeviceptr memory;
+
+    (void)state;
+    begin("machine=desk");
+    OK(cudaSetDevice(0));
+    OK(cuMemAlloc(&memory, 400));
+    OK(cuMemsetD8Async(memory, 0, 400, NULL));
+    library = load(image12);
+    job.target = (void *)(uintptr_t)memory;
+    job.source = (void *)(uintptr_t)memory;
+    OK(launch(kernel(library, "hdpk_cuda_accumulate"), 1, NULL, &job));
+    OK(cuStreamSynchronize(NULL));
+    job.first = 91;
+    OK(launch(kernel(library, "hdpk_cuda_accumulate"), 1, NULL, &job));
+    SAYS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(NULL));
+}
+
 /* 64 MiB of its own memory by the speed of its copies, 64 MiB of the host's by
  * the link's. */
 static void test_traffic(void **state)
@@ -427,10 +478,12 @@ int main(void)
         cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_launch),
         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_architectures),
         cmocka_unit_test(test_illegal_address),
         cmocka_unit_test(test_past_the_end),
         cmocka_unit_test(test_display),
         cmocka_unit_test(test_accumulate),
+        cmocka_unit_test(test_accumulate_past_the_end),
         cmocka_unit_test(test_traffic),
         cmocka_unit_test(test_spin),
     };
