@@ -130,7 +130,8 @@ static const json_t *link_between(const json_t *links, int32_t from, int32_t to)
     return NULL;
 }
 
-static void link_cell(FILE *out, const json_t *link)
+/* "direct" and "host" where nobody knows a rate. */
+static void link_cell(FILE *out, const json_t *link, int rated)
 {
     double rate = json_number_value(json_object_get(link, "bytes_per_second"));
     int peer = json_is_true(json_object_get(link, "peer"));
@@ -138,9 +139,59 @@ static void link_cell(FILE *out, const json_t *link)
 
     if (link && rate > 0)
         snprintf(text, sizeof text, "%.1f%s", rate / 1e9, peer ? "*" : "");
-    else if (link)
+    else if (link && rated)
         snprintf(text, sizeof text, "?%s", peer ? "*" : "");
+    else if (link)
+        snprintf(text, sizeof text, "%s", peer ? "direct" : "host");
     fprintf(out, "%8s", text);
+}
+
+static int is_rated(const json_t *links)
+{
+    for (size_t i = 0; i < json_array_size(links); ++i)
+        if (json_number_value(json_object_get(json_array_get(links, i),
+                                              "bytes_per_second")) > 0)
+            return 1;
+    return 0;
+}
+
+/* Those that a link begins or ends at; hosts have none. */
+static int is_linked(const json_t *links, int32_t device)
+{
+    for (size_t i = 0; i < json_array_size(links); ++i) {
+        const json_t *link = json_array_get(links, i);
+        if (json_integer_value(json_object_get(link, "from")) == device ||
+            json_integer_value(json_object_get(link, "to")) == device)
+            return 1;
+    }
+    return 0;
+}
+
+static int id_of(const json_t *devices, int32_t device)
+{
+    return (int)json_integer_value(
+        json_object_get(json_array_get(devices, (size_t)device), "logical_id"));
+}
+
+static void tell_links(FILE *out, const json_t *links, const json_t *devices,
+                       const int32_t *linked, int count)
+{
+    int rated = is_rated(links);
+
+    fprintf(out, "\n%s from a row's device to a column's%s\n",
+            rated ? "GB/s" : "the way",
+            rated ? ", * with peer access"
+                  : ": direct, with peer access, or by the host");
+    fprintf(out, "%4s", "");
+    for (int i = 0; i < count; ++i)
+        fprintf(out, "%8d", id_of(devices, linked[i]));
+    for (int from = 0; from < count; ++from) {
+        fprintf(out, "\n%4d", id_of(devices, linked[from]));
+        for (int to = 0; to < count; ++to)
+            link_cell(out, link_between(links, linked[from], linked[to]),
+                      rated);
+    }
+    fputc('\n', out);
 }
 
 /* One way, from the row's device to the column's. */
@@ -148,32 +199,21 @@ static void show_links(struct bench *bench, json_t *topology, int32_t count)
 {
     enum { COUNT_MAX = 9 }; /* in 80 columns */
     json_t *links = json_object_get(topology, "links");
-    json_t *devices = json_object_get(topology, "devices");
-    FILE *out = bench->document.text;
-    json_t *ids[COUNT_MAX];
+    int32_t linked[COUNT_MAX];
+    int found = 0;
 
     if (json_array_size(links) == 0)
         return;
     document_set(&bench->document, "links", json_incref(links));
-    if (count > COUNT_MAX) {
-        fprintf(out, "\nlinks: %zu, which -o json lists\n",
+    for (int32_t i = 0; i < count; ++i)
+        if (is_linked(links, i) && found++ < COUNT_MAX)
+            linked[found - 1] = i;
+    if (found > COUNT_MAX)
+        fprintf(bench->document.text, "\nlinks: %zu, which -o json lists\n",
                 json_array_size(links));
-        return;
-    }
-    fputs("\nGB/s from a row's device to a column's, * with peer access\n",
-          out);
-    fprintf(out, "%4s", "");
-    for (int32_t i = 0; i < count; ++i) {
-        ids[i] =
-            json_object_get(json_array_get(devices, (size_t)i), "logical_id");
-        fprintf(out, "%8d", (int)json_integer_value(ids[i]));
-    }
-    for (int32_t from = 0; from < count; ++from) {
-        fprintf(out, "\n%4d", (int)json_integer_value(ids[from]));
-        for (int32_t to = 0; to < count; ++to)
-            link_cell(out, link_between(links, from, to));
-    }
-    fputc('\n', out);
+    else
+        tell_links(bench->document.text, links,
+                   json_object_get(topology, "devices"), linked, found);
 }
 
 /* ---- the mask ------------------------------------------------------------ */

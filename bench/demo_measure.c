@@ -12,7 +12,7 @@ enum {
     ROUNDS_MAX = 25,
     WARMUP = 2,
     TRAINING_STEPS = 150,
-    TRAINING_LEAST = 20, /* where a step takes long */
+    TRAINING_LEAST = 30, /* where a step takes long */
     TRIES = 3,
     BUDGET_NS = 2000000000
 };
@@ -138,7 +138,11 @@ static int calibrate_batch(struct demo *demo, hdp_profile **out)
     int64_t items[] = { 64, 256, n / 8, n / 4, n / 2, n * 3 / 4, n };
     int skip = n / 8 > 256 ? 0 : 2; /* sizes must ascend */
 
-    return calibrate(demo, items + skip, 7 - skip, BUDGET_NS, out);
+    return calibrate(demo, items + skip, 7 - skip,
+                     demo->budget_ns > 0 && demo->budget_ns < BUDGET_NS
+                         ? demo->budget_ns
+                         : BUDGET_NS,
+                     out);
 }
 
 int demo_choose(struct demo *demo)
@@ -269,6 +273,12 @@ static int train_rule(struct demo *demo, int index)
     return code;
 }
 
+/* Of all rules; in proportion to what a run may take. */
+static int64_t training_ns(const struct demo *demo)
+{
+    return demo->budget_ns > 0 ? demo->budget_ns / 4 * 5 : training_guess_ns;
+}
+
 /* As many steps as the time for them allows. */
 static int choose_steps(struct demo *demo)
 {
@@ -278,7 +288,7 @@ static int choose_steps(struct demo *demo)
     int code = plans_split(bench, demo->run[demo->best].profile, demo_rules[0],
                            DIGITS_TRAIN, &plan);
 
-    left_ns = left_ns < training_guess_ns ? left_ns : training_guess_ns;
+    left_ns = left_ns < training_ns(demo) ? left_ns : training_ns(demo);
     for (int i = 0; !code && i < TRIES; ++i) {
         int64_t began_ns = library_now();
         code = library_try(

@@ -127,11 +127,24 @@ static int fits(const struct reduced *self, const struct pattern *pattern)
     return pattern->factor <= (most - offset) / BASE_MAX;
 }
 
+/* f64 has nothing wider to sum in: a mean's weights are rounded first, but for
+ * those of a power of two. */
+static int rounds_weights(const struct reduced *self)
+{
+    int64_t total = 0;
+
+    if (self->spec.dtype != HDP_F64 || self->spec.op != HDP_OP_MEAN)
+        return 0;
+    for (int32_t m = 0; m < self->spec.members; ++m)
+        total += self->spec.counts[m];
+    return (total & (total - 1)) != 0;
+}
+
 static int choose(struct reduced *self)
 {
     int well = 1;
 
-    self->is_pattern = self->spec.gpu != NULL;
+    self->is_pattern = self->spec.gpu != NULL && !rounds_weights(self);
     if (self->spec.op == HDP_OP_MEAN)
         well = choose_mean(self);
     else if (self->spec.op == HDP_OP_SUM_OVER_TOTAL)
