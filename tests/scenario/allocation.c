@@ -145,7 +145,11 @@ static int go(struct life *life, hdp_status status, const char *call,
 
 static void lead(struct life *life)
 {
+#ifdef HDP_TEST_CUDA
+    static const char spec[] = "cuda:0-2";
+#else
     static const char spec[] = "host:0/threads=2+sim:0/item=1us+sim:1/item=1us";
+#endif
     hdp_model models[MEMBERS];
     hdp_executor_options options = { .size = sizeof options };
     int i;
@@ -210,7 +214,7 @@ static void end(struct life *life)
     hdp_report_destroy(life->own);
 }
 
-enum { LIVES_MAX = 3000 };
+enum { LIVES_MAX = 6000 };
 
 /* One life with the nth allocation refused; 0 once there are not so many. */
 static int64_t live_with(int64_t nth, int lasting)

@@ -41,6 +41,9 @@ static void *given(void *memory)
     return memory;
 }
 
+/* Shared libraries too shall find these before the C library's. */
+#pragma GCC visibility push(default)
+
 void *malloc(size_t bytes)
 {
     return refuse() ? NULL : given(__libc_malloc(bytes));
@@ -80,6 +83,8 @@ void free(void *memory)
         atomic_fetch_sub(&live, 1);
     __libc_free(memory);
 }
+
+#pragma GCC visibility pop
 
 /* From now on call `nth` is refused (0: none), and all after it if lasting. */
 static void arm(int64_t nth, int lasting)
