@@ -36,10 +36,10 @@ static const char *const ops[] = { "mean",           "sum", "min", "max",
                                    "sum_over_total", NULL };
 
 const struct option_command option_commands[COMMAND_COUNT] = {
-    [COMMAND_DEMO] = { "demo",
-                       "the tour: a real network on two unequal devices",
-                       "Finds the devices, measures two host members (the "
-                       "second declared half as fast), trains a small network "
+    [COMMAND_DEMO] = { "demo", "the tour: a real network on unequal devices",
+                       "Finds the devices, measures every GPU (one beside the "
+                       "host; without any two host members, the second "
+                       "declared half as fast), trains a small network "
                        "on handwritten digits under every rule, checks "
                        "every gradient against one device, and writes "
                        "hdp-demo.svg and hdp-demo.json into the current "
