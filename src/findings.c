@@ -107,21 +107,34 @@ static hdp_status give_points(hdp_profile *profile, struct hdpi_sampler *from)
                                    from->size_count);
 }
 
+/* How far samples lie apart for other reasons than that they drift: in the
+ * older half of them, or in the newer. */
+static double noise_of(const struct hdpi_series *top)
+{
+    double older[HDPI_SAMPLES_MAX / 2], newer[HDPI_SAMPLES_MAX / 2];
+    size_t count = hdpi_series_kept(top), half = count / 2;
+    size_t first = (size_t)top->seen - count;
+
+    for (size_t i = 0; i < half; ++i) {
+        older[i] = top->ns[(first + i) % HDPI_SAMPLES_MAX];
+        newer[i] = top->ns[(first + count - half + i) % HDPI_SAMPLES_MAX];
+    }
+    return fmax(hdpi_relative_mad(older, half), hdpi_relative_mad(newer, half));
+}
+
 /* Last medians against the first, beyond what the samples' own noise makes of
  * a median of few. */
 static int drifts(const struct hdpi_sampler *from)
 {
     const struct hdpi_series *top = &from->series[from->size_count - 1];
-    double values[HDPI_SAMPLES_MAX], last, noise;
-    size_t count = hdpi_series_kept(top);
+    double values[HDPI_BLOCKS], last;
 
     if (from->median_count < 2 * HDPI_BLOCKS)
         return 0;
-    memcpy(values, top->ns, count * sizeof *values);
-    noise = 3 * hdpi_relative_mad(values, count);
     memcpy(values, from->medians, sizeof from->medians);
     last = hdpi_median(values, HDPI_BLOCKS);
-    return fabs(last / from->first_median - 1) > fmax(DRIFTING, noise);
+    return fabs(last / from->first_median - 1) >
+           fmax(DRIFTING, 3 * noise_of(top));
 }
 
 /* Of a group that is simulated as a whole only virtual time is told, so that
