@@ -34,7 +34,7 @@ static hdp_status check_compute(const hdp_calibrate_options *own)
     int narrow = dtype == HDP_F16 || dtype == HDP_BF16;
     int small = dtype == HDP_I8 || dtype == HDP_U8;
 
-    if (own->compute == 0 || own->compute == dtype ||
+    if (own->compute == 0 || (own->compute == dtype && dtype != HDP_BF16) ||
         (narrow && own->compute == HDP_F32) ||
         (small && own->compute == HDP_I32))
         return HDP_OK;

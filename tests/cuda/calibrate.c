@@ -2,6 +2,7 @@
  * its file, in every type that its devices have; sums kept in 16 bits are
  * another profile than sums kept in 32; what a device lacks is a finding, and
  * what it has without units is said to be slow. */
+#include <cuda_runtime_api.h>
 #include "measured.h"
 
 static const struct {
@@ -236,6 +237,31 @@ static void a_partition_is_measured_as_a_partition(void **state)
     measured_close(&own);
 }
 
+/* One after the other, on the caller's thread, which keeps its device. */
+static void a_caller_may_play_all_members(void **state)
+{
+    const hdp_group_options options = { .size = sizeof options,
+                                        .threads = HDP_THREADS_CALLER };
+    struct measured own;
+    hdp_profile *profile;
+    int device = -1;
+
+    (void)state;
+    measured_open(&own, "machine=desk", "cuda:0");
+    hdp_group_destroy(own.group);
+    expect_ok(
+        hdp_group_create_spec(&own.group, own.context, "cuda:2,0", &options));
+    assert_int_equal(cudaSetDevice(1), cudaSuccess);
+    profile = measured_profile(&own, HDP_PROBE_GEMM, HDP_F32, 0);
+    expect_near(10.5 / (10.5 + 25), measured_ratio(profile, 0), exact,
+                "1080 Ti beside the 3090");
+    assert_int_equal(cudaGetDevice(&device), cudaSuccess);
+    assert_int_equal(device, 1);
+    assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+    hdp_profile_destroy(profile);
+    measured_close(&own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_member_may_compute_in_another_type),
         cmocka_unit_test(all_probes_find_what_the_file_says),
         cmocka_unit_test(a_partition_is_measured_as_a_partition),
+        cmocka_unit_test(a_caller_may_play_all_members),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,38 @@ static void no_memory_is_told_and_survived(void **state)
     measured_close(&own);
 }
 
+/* ---- time ----------------------------------------------------------------- */
+
+/* The deadline holds in a calibration too; a new group works. */
+static void a_product_that_never_ends_meets_the_deadline(void **state)
+{
+    hdp_error health = { .size = sizeof health };
+    hdp_group_options options = { .size = sizeof options,
+                                  .timeout_ns = 500000000 };
+    hdp_profile *profile = NULL;
+    struct measured own;
+
+    (void)state;
+    measured_open(&own, "machine=twin", "cuda:0");
+    hdp_group_destroy(own.group);
+    expect_ok(
+        hdp_group_create_spec(&own.group, own.context, "cuda:0,1", &options));
+    assert_int_equal(fake_plant("hang=cublasGemmEx:20"), 0);
+    expect_status(HDP_ERR_TIMEOUT, hdp_calibrate(&profile, own.group, NULL));
+    assert_null(profile);
+    expect_status(HDP_ERR_TIMEOUT, hdp_group_health(&health, own.group));
+    assert_int_equal(health.severity, HDP_GROUP_LOST);
+    fake_calm();
+    hdp_group_destroy(own.group);
+    options.timeout_ns = 0;
+    expect_ok(
+        hdp_group_create_spec(&own.group, own.context, "cuda:0,1", &options));
+    profile = measured_profile(&own, HDP_PROBE_GEMM, HDP_F32, 0);
+    expect_near(0.5, measured_ratio(profile, 0), 0.01, "equal devices");
+    hdp_profile_destroy(profile);
+    measured_close(&own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +140,7 @@ int main(void)
         cmocka_unit_test(a_handle_that_cannot_be_made_is_no_memory),
         cmocka_unit_test(short_memory_makes_smaller_buffers),
         cmocka_unit_test(no_memory_is_told_and_survived),
+        cmocka_unit_test(a_product_that_never_ends_meets_the_deadline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

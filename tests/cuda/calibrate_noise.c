@@ -65,6 +65,50 @@ static void noise_is_averaged(void **state)
     measure_with("noise=3%/seed=7", "noise=3%/seed=11", "");
 }
 
+/* ---- what is said of the time --------------------------------------------- */
+
+static hdp_profile_info measure_for(const char *keys, const char *more,
+                                    int64_t budget_ns)
+{
+    const hdp_calibrate_options options = { .size = sizeof options,
+                                            .budget_ns = budget_ns };
+    hdp_profile_info info = { .size = sizeof info };
+    char path[64], words[160];
+    struct measured own;
+    hdp_profile *profile = NULL;
+
+    write_machine(path, sizeof path, keys, keys);
+    (void)snprintf(words, sizeof words, "machine=%s %s", path, more);
+    measured_open(&own, words, "cuda:0");
+    expect_ok(hdp_calibrate(&profile, own.group, &options));
+    expect_ok(hdp_profile_get(&info, profile));
+    hdp_profile_destroy(profile);
+    measured_close(&own);
+    (void)unlink(path);
+    return info;
+}
+
+static void warm_up_is_told_apart(void **state)
+{
+    hdp_profile_info info = measure_for("", "clock=real firstproduct=400ms", 0);
+
+    (void)state;
+    assert_true(info.warmup_ns >= 400000000);
+    assert_true(info.elapsed_ns >= 100000000); /* the discarded ones */
+    assert_int_equal(info.drifting, 0);
+}
+
+static void falling_clocks_are_told(void **state)
+{
+    const int64_t budget_ns = 1000000000; /* many samples on any machine */
+    hdp_profile_info info = measure_for("drift=100%", "", budget_ns);
+
+    (void)state;
+    assert_int_equal(info.drifting, 1);
+    assert_int_equal(info.ended_by, HDP_ENDED_BUDGET);
+    assert_true(info.elapsed_ns >= budget_ns);
+}
+
 /* ---- who is left alone ---------------------------------------------------- */
 
 static void a_busy_device_in_the_middle_is_left_alone(void **state)
@@ -90,6 +134,8 @@ int main(void)
         cmocka_unit_test(one_sample_of_ten_times_its_time_is_nothing),
         cmocka_unit_test(clocks_that_fall_for_a_second_are_the_same_for_all),
         cmocka_unit_test(noise_is_averaged),
+        cmocka_unit_test(warm_up_is_told_apart),
+        cmocka_unit_test(falling_clocks_are_told),
         cmocka_unit_test(a_busy_device_in_the_middle_is_left_alone),
     };
 
