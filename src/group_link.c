@@ -15,13 +15,17 @@ static hdp_status try_way(struct hdpi_member *member, void *arg)
     struct trial *trial = arg;
     struct hdpi_device *from = member->device, *to;
     int64_t deadline_ns = hdpi_clock_ns() + PATIENCE_S * INT64_C(1000000000);
+    hdp_status status;
 
     if (member->index != trial->from)
         return HDP_OK;
     to = member->group->members[trial->to].device;
     if (from->ops != to->ops)
         return HDP_OK; /* nothing leads from one kind to another */
-    return from->ops->peer(from, to, deadline_ns, &trial->link);
+    status = from->ops->peer(from, to, deadline_ns, &trial->link);
+    if (status == HDP_ERR_TIMEOUT)
+        from->condemned = to->condemned = 1; /* the copy may go on for ever */
+    return hdpi_member_judge(member, status);
 }
 
 static hdp_status check_member(const hdp_group *group, int32_t member,

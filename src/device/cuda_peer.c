@@ -16,7 +16,8 @@ struct trial {
     int64_t deadline_ns;
     struct hdpi_topology_link *out;
     int ours;  /* 1: access was switched on here */
-    int stuck; /* 1: a copy never ended: nothing it uses is given back */
+    int stuck; /* 1: a copy never ended: device memory, streams and events are
+                  not given back */
     int wrong;
     float milliseconds;
     unsigned char *sent, *seen;
@@ -255,9 +256,8 @@ hdp_status cuda_peer(struct hdpi_device *from, const struct hdpi_device *to,
         fill(trial.sent);
         status = cuda_apart(try_way, &trial);
     }
-    if (!trial.stuck) {
-        free(trial.sent);
-        free(trial.seen);
-    }
+    /* pageable: CUDA is through with them when its calls return */
+    free(trial.sent);
+    free(trial.seen);
     return status;
 }

@@ -147,9 +147,11 @@ static void a_copy_that_never_ends(void **state)
     expect_ok(hdp_error_get(&error));
     if (!strstr(error.text, "cuda:0") || !strstr(error.text, "cuda:1"))
         fail_msg("expected both devices, got: %s", error.text);
-    fake_calm(); /* so that the process can end */
-    hdp_group_destroy(group);
+    assert_int_equal(hdp_group_health(&error, group), HDP_ERR_TIMEOUT);
+    assert_int_equal(hdp_barrier(group), HDP_ERR_TIMEOUT);
+    hdp_group_destroy(group); /* does not wait for that copy */
     hdp_context_destroy(own.context);
+    fake_calm();
     assert_null(fake_breach());
 }
 
