@@ -10,7 +10,7 @@ enum { ROWS = 24, WIDTH = 16 };
 
 /* The loader as seen by everybody in this process: cuBLAS can be hidden, though
  * the machine that runs the tests may have one. */
-static int hidden;
+static int hidden; /* 1: by name; 2: by path as well */
 static char looked_for[1024];
 
 __attribute__((visibility("default"))) void *dlopen(const char *file,
@@ -26,7 +26,7 @@ void *dlopen(const char *file, int flags)
         (void)strncat(looked_for, file,
                       sizeof looked_for - strlen(looked_for) - 2);
         (void)strcat(looked_for, flags & RTLD_NOLOAD ? "? " : " ");
-        if (hidden)
+        if (hidden > 1 || (hidden && !strchr(file, '/')))
             return next("/nowhere/libcublas.so", flags);
     }
     return next(file, flags);
@@ -172,7 +172,7 @@ static void expect_said(const char *part)
 static void a_missing_library_is_named(void **state)
 {
     (void)state;
-    hidden = 1;
+    hidden = 2;
     expect_status(HDP_ERR_NOT_FOUND, calibrate_with(NULL));
     hidden = 0;
     expect_said("cuda:0");
@@ -197,6 +197,63 @@ static void a_named_file_is_taken_or_refused(void **state)
     assert_string_equal(looked_for, "");
 }
 
+/* A folder as Python has it: a module that the program has loaded, and cuBLAS
+ * in a wheel beside it. The module is any library, under another name. */
+static void make_python(char *out, size_t capacity, const char *module,
+                        const char *wheel, const char *copy)
+{
+    static const char script[] =
+        "set -e; d=$(mktemp -d /tmp/hdp-python-XXXXXX); mkdir -p $d/%s $d/%s; "
+        "cp '%s' $d/%s/module.so; ln -s '%s' $d/%s/%s; printf %%s $d";
+    char command[2048];
+    Dl_info info;
+    FILE *said;
+
+    assert_true(dladdr(dlsym(RTLD_DEFAULT, "json_loads"), &info) != 0);
+    (void)snprintf(command, sizeof command, script, module, wheel,
+                   info.dli_fname, module, getenv("HDP_FAKE_CUDA"), wheel,
+                   copy);
+    said = popen(command, "r");
+    assert_non_null(said);
+    assert_non_null(fgets(out, (int)capacity, said));
+    assert_int_equal(pclose(said), 0);
+}
+
+static void find_in_python(const char *module, const char *wheel,
+                           const char *copy)
+{
+    char folder[128], path[512];
+    void *loaded;
+
+    make_python(folder, sizeof folder, module, wheel, copy);
+    (void)snprintf(path, sizeof path, "%s/%s/module.so", folder, module);
+    loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!loaded)
+        fail_msg("%s", dlerror());
+    hidden = 1;
+    expect_status(HDP_OK, calibrate_with(NULL));
+    hidden = 0;
+    (void)snprintf(path, sizeof path, "%s/%s/%s", folder, wheel, copy);
+    assert_non_null(strstr(looked_for, path));
+    (void)dlclose(loaded);
+    (void)snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
+static void wheels_of_python_are_looked_at(void **state)
+{
+    (void)state;
+    find_in_python("venv/lib/python3/site-packages/pack",
+                   "venv/lib/python3/site-packages/nvidia/cu13/lib",
+                   "libcublas.so.13");
+    find_in_python("lib/python3/lib-dynload",
+                   "lib/python3/site-packages/nvidia/cublas/lib",
+                   "libcublas.so.12");
+    hidden = 1; /* gone with the modules */
+    expect_status(HDP_ERR_NOT_FOUND, calibrate_with(NULL));
+    hidden = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_partition_is_told_its_size),
         cmocka_unit_test(a_missing_library_is_named),
         cmocka_unit_test(a_named_file_is_taken_or_refused),
+        cmocka_unit_test(wheels_of_python_are_looked_at),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

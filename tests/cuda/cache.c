@@ -227,6 +227,29 @@ static void two_orders_are_one_machine(void **state)
     expect_shares("FASTEST_FIRST", 8, small.uuid, 2, 1);
 }
 
+/* F45: whatever became of the file, the figures are the card's. */
+static void a_spoilt_file_is_a_miss(void **state)
+{
+    char text[8192];
+    size_t length;
+    FILE *file;
+
+    (void)state;
+    write_machine(&card_a, &card_b);
+    expect_single("0", "", SPEED_A, 0, "A");
+    file = fopen(cache_path, "r+");
+    assert_non_null(file);
+    length = fread(text, 1, sizeof text, file);
+    assert_true(length > 100 && length < sizeof text);
+    assert_int_equal(fseek(file, (long)length / 2, SEEK_SET), 0);
+    assert_int_not_equal(fputc(text[length / 2] ^ 4, file), EOF);
+    assert_int_equal(fclose(file), 0);
+    expect_single("0", "", SPEED_A, 0, "A, a bit flipped");
+    expect_single("0", "", SPEED_A, 1, "A, written anew");
+    assert_int_equal(truncate(cache_path, (long)length / 3), 0);
+    expect_single("0", "", SPEED_A, 0, "A, cut short");
+}
+
 /* Sums kept otherwise, and widths of products, are other questions. */
 static void sums_are_part_of_the_question(void **state)
 {
@@ -260,6 +283,7 @@ int main(void)
         cmocka_unit_test_setup(an_index_is_no_card, fresh),
         cmocka_unit_test_setup(another_driver_measures_again, fresh),
         cmocka_unit_test_setup(two_orders_are_one_machine, fresh),
+        cmocka_unit_test_setup(a_spoilt_file_is_a_miss, fresh),
         cmocka_unit_test_setup(sums_are_part_of_the_question, fresh),
     };
 
