@@ -74,11 +74,11 @@ static inline int32_t gpus_copy(const hdp_shard *shard, void *user)
     }
     if (shard->items == 0)
         return 0;
-    return cudaMemcpy2DAsync(out->data, (size_t)out->row_stride_bytes, in->data,
-                             (size_t)in->row_stride_bytes,
-                             (size_t)in->row_bytes, (size_t)shard->items,
-                             cudaMemcpyDeviceToDevice,
-                             (cudaStream_t)shard->stream);
+    return (int32_t)cudaMemcpy2DAsync(
+        out->data, (size_t)out->row_stride_bytes, in->data,
+        (size_t)in->row_stride_bytes, (size_t)in->row_bytes,
+        (size_t)shard->items, cudaMemcpyDeviceToDevice,
+        (cudaStream_t)shard->stream);
 }
 
 static inline hdp_array gpus_array(void *data, int64_t row_bytes,
