@@ -126,8 +126,9 @@ int fake_copy(const struct fake_copy *asked)
     if (asked->width == 0 || asked->height == 0)
         return 0;
     if (asked->width > asked->target_pitch ||
-        asked->width > asked->source_pitch ||
-        !find_end(&target, asked->target,
+        asked->width > asked->source_pitch)
+        return cudaErrorInvalidPitchValue;
+    if (!find_end(&target, asked->target,
                   span(asked->target_pitch, asked->width, asked->height)) ||
         !find_end(&source, asked->source,
                   span(asked->source_pitch, asked->width, asked->height)) ||

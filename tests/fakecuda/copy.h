@@ -15,7 +15,7 @@ struct fake_copy {
 };
 
 /** Queues a copy. Where pageable memory takes part it has happened when this
- *  returns. 1 where the ends or the kind do not fit, 400 without a stream. */
+ *  returns. 1 where the ends or the kind do not fit, 12: a pitch, 400: no stream. */
 int fake_copy(const struct fake_copy *asked);
 
 struct fake_fill {

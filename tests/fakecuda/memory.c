@@ -71,7 +71,7 @@ struct fake_block *fake_block_of(const void *pointer, size_t bytes)
 int fake_memory_was(const void *pointer)
 {
     for (size_t i = 0; i < memory.dead_count; i++)
-        if (holds(&memory.dead[i]->base, pointer, 0))
+        if (memory.dead[i]->map && holds(&memory.dead[i]->base, pointer, 0))
             return 1;
     return 0;
 }

@@ -17,6 +17,7 @@ static const struct {
     NAMED(cudaErrorInitializationError, "initialization error"),
     NAMED(cudaErrorCudartUnloading, "driver shutting down"),
     NAMED(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+    NAMED(cudaErrorInvalidPitchValue, "invalid pitch argument"),
     NAMED(cudaErrorInvalidMemcpyDirection, "invalid copy direction"),
     NAMED(cudaErrorInsufficientDriver,
           "CUDA driver version is insufficient for CUDA runtime version"),

@@ -283,13 +283,13 @@ cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
         return code;
     own = fake_current_device();
     other = fake_device(peerDevice);
-    if (!other || other == own)
+    if (!other)
         return leave(cudaErrorInvalidDevice);
     if (flags != 0)
         return leave(cudaErrorInvalidValue);
     fake_touch(other);
     fake_link(own, other, &peer);
-    if (!peer)
+    if (!peer || other == own)
         return leave(cudaErrorPeerAccessUnsupported);
     if (own->peers >> other->number & 1)
         return leave(cudaErrorPeerAccessAlreadyEnabled);

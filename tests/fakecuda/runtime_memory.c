@@ -111,14 +111,15 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
     memset(attributes, 0, sizeof *attributes);
     block = fake_block_of(ptr, 1);
     attributes->device = cudaInvalidDeviceId;
+    attributes->hostPointer = (void *)(uintptr_t)ptr;
     if (!block)
         return leave(0);
     attributes->device = block->device->visible;
     attributes->devicePointer = (void *)(uintptr_t)ptr;
-    attributes->type = cudaMemoryTypeDevice;
-    if (block->memory != FAKE_DEVICE_MEMORY) {
-        attributes->type = cudaMemoryTypeHost;
-        attributes->hostPointer = (void *)(uintptr_t)ptr;
+    attributes->type = cudaMemoryTypeHost;
+    if (block->memory == FAKE_DEVICE_MEMORY) {
+        attributes->type = cudaMemoryTypeDevice;
+        attributes->hostPointer = NULL;
     }
     return leave(0);
 }

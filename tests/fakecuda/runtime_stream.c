@@ -51,7 +51,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     if (!found)
         return leave(HANDLE);
     if (fake_stream_capturing(found))
-        return leave(cudaErrorStreamCaptureUnsupported);
+        return leave(fake_capture_spoil(found));
     return leave(fake_stream_idle(found) ? 0 : cudaErrorNotReady);
 }
 
@@ -66,7 +66,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     if (!found)
         return leave(HANDLE);
     if (fake_stream_capturing(found))
-        return leave(cudaErrorStreamCaptureUnsupported);
+        return leave(fake_capture_spoil(found));
     return leave(fake_stream_finish(found));
 }
 
@@ -220,7 +220,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    cudaError_t code = enter("cudaEventQuery", FAILURE, FAKE_CONTEXT);
+    cudaError_t code = enter("cudaEventQuery", FAILURE, 0);
 
     if (code)
         return code;

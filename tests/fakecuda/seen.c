@@ -75,6 +75,12 @@ int fake_stream_capture(CUstream stream, int mode)
     return 0;
 }
 
+int fake_capture_spoil(CUstream stream)
+{
+    stream->queue->capturing = cudaStreamCaptureStatusInvalidated;
+    return cudaErrorStreamCaptureUnsupported;
+}
+
 int fake_stream_capture_end(CUstream stream)
 {
     struct fake_queue *queue = stream->queue;

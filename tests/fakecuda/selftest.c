@@ -266,7 +266,7 @@ static void test_peers(void **state)
     SAYS(704, cudaDeviceEnablePeerAccess(1, 0));
     SAYS(704, cudaGetLastError());
     SAYS(217, cudaDeviceEnablePeerAccess(2, 0));
-    SAYS(101, cudaDeviceEnablePeerAccess(0, 0));
+    SAYS(217, cudaDeviceEnablePeerAccess(0, 0));
     OK(cudaDeviceDisablePeerAccess(1));
     SAYS(705, cudaDeviceDisablePeerAccess(1));
     begin("machine=lab peer=refuse:1-0 peer=lie:0-2");

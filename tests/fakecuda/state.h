@@ -180,6 +180,8 @@ void fake_stream_end(CUstream stream);
 int fake_stream_capturing(const struct CUstream_st *stream);
 int fake_stream_capture(CUstream stream, int mode);
 int fake_stream_capture_end(CUstream stream);
+/** Somebody asked the stream what it may not be asked: 900. */
+int fake_capture_spoil(CUstream stream);
 /** 1: a stream's capture forbids what this thread is about to do; the capture
  *  is spoiled. */
 int fake_capture_forbids(void);
