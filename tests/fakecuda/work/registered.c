@@ -1,9 +1,14 @@
-/* The kernels of hdp_bench's workloads, told to the fake CUDA before main():
- * which memory each goes to, and that kernels_net.c says what it does. */
+/* What hdp_bench on the fake CUDA has beside main(). The workloads' kernels are
+ * told to the fake: which memory each goes to, and that kernels_net.c says what
+ * it does. At the end the program's own exit code becomes FAULT where a rule was
+ * broken, or where all went well and something of CUDA is still alive. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <hdp/hdp.h>
+#include "../fake.h"
 #include "../fake_kernels.h"
 #include "kernels.h"
 #include "workkernels.h"
@@ -104,8 +109,25 @@ static int (*const spans[HDPW_KERNELS])(struct fake_span *, const void *) = {
     [HDPW_LOWER] = spans_lower,
 };
 
+enum { FAULT = 99 };
+
+static void look(int status, void *nothing)
+{
+    const char *broken = fake_breach();
+    const char *alive = status == 0 ? fake_alive() : "";
+
+    (void)nothing;
+    if (!broken && !*alive)
+        return;
+    fprintf(stderr, "fake CUDA: %s%s%s\n", broken ? broken : "",
+            broken && *alive ? "; " : "", alive);
+    _exit(FAULT);
+}
+
 __attribute__((constructor)) static void tell(void)
 {
+    if (on_exit(look, NULL) != 0)
+        abort();
     for (int i = 0; i < HDPW_KERNELS; ++i) {
         struct fake_kernel kernel = {
             .name = hdpw_kernels[i].name,
