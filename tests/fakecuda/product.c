@@ -174,10 +174,9 @@ enum { ROWS = 256, COLUMNS = 256, DEPTH = 512 };
 
 /* What a product needs besides its operands: a part of each, as doubles. */
 struct blocks {
-    double a[DEPTH * ROWS];    /* op(a), transposed */
-    double b[COLUMNS * DEPTH]; /* columns of op(b) */
-    double part[COLUMNS * ROWS], sums[COLUMNS * ROWS];
-    double line[ROWS];
+    double *a; /* op(a), transposed */
+    double *b; /* columns of op(b) */
+    double *part, *sums, *line;
 };
 
 static const void *element(const void *base, enum fake_type type, int64_t i)
@@ -259,16 +258,25 @@ static void run_one(struct blocks *blocks, const struct fake_product *job,
 
 void fake_product_run(const struct fake_product *job)
 {
-    struct blocks *blocks = malloc(sizeof *blocks);
+    int64_t rows = least(ROWS, job->m), columns = least(COLUMNS, job->n);
+    int64_t depth = least(DEPTH, job->k);
+    int64_t all = depth * (rows + columns) + 2 * rows * columns + rows;
+    double *memory = malloc((size_t)all * sizeof *memory);
+    struct blocks blocks;
 
-    if (!blocks)
+    if (!memory)
         abort(); /* this machine is out of memory */
+    blocks.a = memory;
+    blocks.b = blocks.a + depth * rows;
+    blocks.part = blocks.b + depth * columns;
+    blocks.sums = blocks.part + rows * columns;
+    blocks.line = blocks.sums + rows * columns;
     for (int64_t i = 0; i < job->batch; ++i)
-        run_one(blocks, job, element(job->a, job->type_a, i * job->stride_a),
+        run_one(&blocks, job, element(job->a, job->type_a, i * job->stride_a),
                 element(job->b, job->type_b, i * job->stride_b),
                 (unsigned char *)job->c +
                     i * job->stride_c * fake_type_bytes(job->type_c));
-    free(blocks);
+    free(memory);
 }
 
 /* ---- in place of it -------------------------------------------------------- */
