@@ -1,5 +1,6 @@
 /* Memory that cannot be had: whose, how much, that nothing is lost or pending,
  * and that the next call goes well (O12, F12 to F15, F24, F25). */
+#include <pthread.h>
 #include "gpus.h"
 
 enum { ROWS = 16 };
@@ -9,6 +10,7 @@ struct scenario {
     unsigned char in[ROWS * 4], out[ROWS * 4];
     hdp_array arrays[2];
     hdp_work work;
+    pthread_mutex_t lock; /* of what follows */
     char log[2048];
     int warnings;
 };
@@ -20,8 +22,10 @@ static void note(int32_t level, const char *line, void *user)
     (void)level;
     if (strncmp(line, "environment: ", 13) == 0)
         return;
+    (void)pthread_mutex_lock(&own->lock); /* members warn at once */
     own->warnings++;
     (void)snprintf(own->log, sizeof own->log, "%s", line);
+    (void)pthread_mutex_unlock(&own->lock);
 }
 
 static void open_as(struct scenario *own, const char *spec, int32_t threads,
@@ -36,6 +40,7 @@ static void open_as(struct scenario *own, const char *spec, int32_t threads,
                                       .threads = threads };
 
     memset(own, 0, sizeof *own);
+    (void)pthread_mutex_init(&own->lock, NULL);
     for (int i = 0; i < ROWS * 4; ++i)
         own->in[i] = (unsigned char)(i + 1);
     own->arrays[0] = gpus_array(own->in, 4, 0);
