@@ -157,9 +157,8 @@ static void say_known(struct doctor *self)
     {
         if (strcmp(name, "openblas") == 0)
             say_openblas(self, library);
-        else if (strcmp(name, "cublas") != 0 && /* see below */
-                 *doctor_text(library, "path"))
-            doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "%s: %s (%s)", name,
+        else if (strcmp(name, "cuda") == 0 && *doctor_text(library, "path"))
+            doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "CUDA: %s (%s)",
                        doctor_text(library, "path"),
                        doctor_text(library, "note"));
     }
