@@ -108,6 +108,7 @@ static void check_counts(const struct options *options)
         { "remove", options->remove_count, 0, OPTIONS_REMOVE_MAX },
         { "out", options->out_count, 0, OPTIONS_OUT_MAX },
         { "kind", options->kind, -1, 4 },
+        { "count", options->count, -1, INT32_MAX },
     };
 
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
@@ -139,6 +140,9 @@ static void check_options(const struct options *options,
     check_points(words, options->order);
     check_points(words, options->machine);
     check_points(words, options->input);
+    check_points(words, options->root);
+    check_points(words, options->cublas);
+    check_points(words, options->nvml);
 }
 
 static void check_read(struct words *words)
