@@ -109,7 +109,7 @@ static hdp_status refuse(const struct cuda *self, size_t bytes,
     int64_t wanted = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
 
     (void)hdpi_fail_member(HDP_ERR_MEMORY, self->base.member, self->base.rank,
-                           text, self->base.row.info.spec, (long long)wanted,
+                           text, (int)self->ordinal, (long long)wanted,
                            (long long)has, (long long)of);
     hdpi_error()->wanted_bytes = wanted;
     return HDP_ERR_MEMORY;
@@ -126,16 +126,17 @@ static hdp_status allowed(struct cuda *self, size_t bytes)
         int64_t cap = cap_of(self);
         if (bytes > (size_t)positive(cap - held))
             return refuse(self, bytes,
-                          "%s: %lld bytes wanted, %lld held of %lld allowed",
-                          held, cap);
+                          "cuda:%d: %lld bytes wanted, %lld held of %lld", held,
+                          cap);
     } else if (margin > 0) {
         HDPI_RETURN_IF(cuda_check(self, cudaMemGetInfo(&free_bytes, &total),
                                   "cudaMemGetInfo"));
         if (bytes > free_bytes || free_bytes - bytes < (size_t)margin)
-            return refuse(self, bytes,
-                          "%s: %lld bytes wanted, %lld free, and %lld are to "
-                          "stay so",
-                          (int64_t)free_bytes, margin);
+            return refuse(
+                self, bytes,
+                "cuda:%d: %lld bytes wanted, %lld free, and %lld are to "
+                "stay so",
+                (int64_t)free_bytes, margin);
     }
     return HDP_OK;
 }
