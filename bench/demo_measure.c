@@ -18,6 +18,7 @@ enum {
 };
 /* Every step is to take 20 ms at least. */
 static const double step_goal_ns = 27e6, step_least_ns = 22e6;
+static const double step_most_ns = 81e6;
 static const double spread_limit = 0.05;
 static const int64_t run_goal_ns = 8000000000;
 static const int64_t time_limit_ns = 53000000000;     /* of the whole demo */
@@ -156,9 +157,10 @@ int demo_choose(struct demo *demo)
         if (!code)
             code = try_steps(demo, profile, &ns);
         hdp_profile_destroy(profile);
-        /* Measured in a noisy moment, the batch came out too small. */
+        /* Measured in a noisy moment, the batch came out too small; where a
+         * probe says little of a step, too large. */
         double wanted = (double)demo->total * (step_goal_ns / ns) / 256;
-        if (code || ns >= step_least_ns ||
+        if (code || (ns >= step_least_ns && ns <= step_most_ns) ||
             wanted > (double)demo->capacity / 256)
             break;
         demo->total = ((int64_t)wanted + 1) * 256;
