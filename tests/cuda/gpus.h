@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fakecuda/fake.h"
+#include "scenario/process.h"
 #include "scenario/scene.h"
 
 /* CUDA, called by the test itself. */
@@ -52,6 +53,13 @@ static inline void *gpus_alloc(int device, const void *bytes, size_t count)
         expect_cuda(cudaMemcpy(memory, bytes, count, cudaMemcpyDefault));
     expect_cuda(cudaSetDevice(before));
     return memory;
+}
+
+/* Keeps a stream busy for 50 ms; run=threads makes others wait for it or not. */
+static inline void CUDART_CB gpus_dawdle(void *unused)
+{
+    (void)unused;
+    sleep_ns(50000000);
 }
 
 static inline void gpus_read(void *out, const void *memory, size_t count)

@@ -125,17 +125,19 @@ static void used_as_they_are(void **state)
 static void arrays_in_stream_order(void **state)
 {
     static const int64_t items[] = { 4, 6 };
-    unsigned char before[ROWS] = { 0 }, in[ROWS], out[ROWS];
+    unsigned char before[ROWS] = { 0 }, *in, out[ROWS];
     hdp_array input, output = gpus_array(out, 1, 0);
     hdp_work work;
     struct scene scene;
     cudaStream_t stream;
     uint64_t step = 0;
-    void *data;
+    void *data, *pinned = NULL;
 
     (void)state;
-    gpus_start("machine=desk");
+    gpus_start("machine=desk run=threads");
     gpus_open(&scene, "cuda:0,1", items, 2, HDP_THREADS_MEMBER);
+    expect_cuda(cudaHostAlloc(&pinned, ROWS, cudaHostAllocDefault));
+    in = pinned;
     for (int i = 0; i < ROWS; ++i)
         in[i] = (unsigned char)(i + 1);
     data = gpus_alloc(1, before, ROWS);
@@ -143,6 +145,7 @@ static void arrays_in_stream_order(void **state)
     input = gpus_array(data, 1, 0);
     input.stream = stream;
     work = gpus_work(gpus_copy, &input, &output);
+    expect_cuda(cudaLaunchHostFunc(stream, gpus_dawdle, NULL));
     expect_cuda(cudaMemcpyAsync(data, in, ROWS, cudaMemcpyDefault, stream));
     expect_ok(hdp_run_async(&step, scene.group, scene.plan, &work));
     expect_ok(hdp_group_wait(NULL, scene.group, step));
@@ -152,7 +155,9 @@ static void arrays_in_stream_order(void **state)
                   hdp_run(NULL, scene.group, scene.plan, &work));
     if (!strstr(hdp_last_error(), "inputs[0]"))
         fail_msg("expected the place, got: %s", hdp_last_error());
+    expect_cuda(cudaStreamSynchronize(stream));
     expect_cuda(cudaFree(data));
+    expect_cuda(cudaFreeHost(pinned));
     expect_cuda(cudaStreamDestroy(stream));
     scene_close(&scene);
     gpus_end("arrays");

@@ -279,20 +279,25 @@ static void after_what_streams_hold(void **state)
     hdp_buffers bucket;
     cudaStream_t streams[2], other;
     cudaGraph_t graph = NULL;
-    void *lent[2];
+    void *lent[2], *pinned_values[2];
     uint64_t step = 0;
 
     (void)state;
-    gpus_start("machine=twin");
+    gpus_start("machine=twin run=threads");
     gpus_open(&scene, "cuda:0,1", items, 2, HDP_THREADS_MEMBER);
     tensors_open(&own, devices, 2);
     for (int m = 0; m < 2; ++m) {
+        void *pinned = NULL;
         expect_cuda(cudaSetDevice(m));
         expect_cuda(
             cudaStreamCreateWithFlags(&streams[m], cudaStreamNonBlocking));
-        expect_cuda(cudaMemcpyAsync(own.send[m], own.value[1 - m],
-                                    sizeof own.value[0], cudaMemcpyDefault,
-                                    streams[m]));
+        expect_cuda(
+            cudaHostAlloc(&pinned, sizeof own.value[0], cudaHostAllocDefault));
+        memcpy(pinned, own.value[1 - m], sizeof own.value[0]);
+        pinned_values[m] = pinned;
+        expect_cuda(cudaLaunchHostFunc(streams[m], gpus_dawdle, NULL));
+        expect_cuda(cudaMemcpyAsync(own.send[m], pinned, sizeof own.value[0],
+                                    cudaMemcpyDefault, streams[m]));
         lent[m] = streams[m];
     }
     bucket = bucket_of(&own, HDP_OP_MEAN, 0);
@@ -321,8 +326,11 @@ static void after_what_streams_hold(void **state)
     expect_ok(hdp_all_reduce(scene.group, scene.plan, &bucket));
     (void)cudaStreamEndCapture(other, &graph); /* the graph is empty */
     expect_cuda(cudaStreamDestroy(other));
-    for (int m = 0; m < 2; ++m)
+    for (int m = 0; m < 2; ++m) {
+        expect_cuda(cudaStreamSynchronize(streams[m]));
         expect_cuda(cudaStreamDestroy(streams[m]));
+        expect_cuda(cudaFreeHost(pinned_values[m]));
+    }
     tensors_close(&own);
     scene_close(&scene);
     gpus_end("streams");
