@@ -266,7 +266,28 @@ static hdp_status meet_all(struct gpu *gpu, hdp_group *group, char *reason)
     return status;
 }
 
-/* The image is every device's; a kernel is loaded where it is launched. */
+/* Loaded once, for all devices; the driver makes each one's code when a kernel
+ * is first launched there. */
+static int load_kernels(struct gpu *gpu, int32_t m,
+                        const struct gpu_image *image)
+{
+    CUcontext before;
+
+    if (!enter(gpu, m, &before))
+        return 0;
+    int well = check(gpu, m,
+                     gpu->driver.load(&gpu->image, image->data, NULL, NULL, 0,
+                                      NULL, NULL, 0),
+                     "cuLibraryLoadData");
+    for (int k = 0; well && k < HDPW_KERNELS; ++k)
+        well = check(gpu, m,
+                     gpu->driver.kernel(&gpu->kernels[k], gpu->image,
+                                        hdpw_kernels[k].name),
+                     hdpw_kernels[k].name);
+    leave(gpu, m, before);
+    return well;
+}
+
 static hdp_status load_image(struct gpu *gpu, const struct gpu_image *image,
                              char *reason)
 {
@@ -278,16 +299,7 @@ static hdp_status load_image(struct gpu *gpu, const struct gpu_image *image,
         snprintf(reason, GPU_REASON, "this build has no kernels for GPUs");
         return HDP_ERR_UNSUPPORTED;
     }
-    int well = check(gpu, m,
-                     gpu->driver.load(&gpu->image, image->data, NULL, NULL, 0,
-                                      NULL, NULL, 0),
-                     "cuLibraryLoadData");
-    for (int k = 0; well && k < HDPW_KERNELS; ++k)
-        well = check(gpu, m,
-                     gpu->driver.kernel(&gpu->kernels[k], gpu->image,
-                                        hdpw_kernels[k].name),
-                     hdpw_kernels[k].name);
-    if (well)
+    if (load_kernels(gpu, m, image))
         return HDP_OK;
     snprintf(reason, GPU_REASON, "%s", gpu->member[m].reason);
     return HDP_ERR_DEVICE;
