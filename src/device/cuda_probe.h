@@ -36,11 +36,14 @@ typedef hdp_status (*cuda_probe_fn)(struct cuda *self, int64_t items);
 /** Time of `items`, between marks. */
 hdp_status cuda_probe_time(struct cuda *self, cuda_probe_fn fn, int64_t items,
                            double *out_ns);
-/** Grows the items, up to `most`, until their time can be told; warms up. */
-hdp_status cuda_probe_fit(struct cuda *self, cuda_probe_fn fn, int64_t most,
-                          int64_t *out_items, double *out_ns);
-/** Items that make a sample where so many took so long. */
-int64_t cuda_probe_sample(int64_t items, double ns);
+/** The fastest of a few. */
+hdp_status cuda_probe_fastest(struct cuda *self, cuda_probe_fn fn,
+                              int64_t items, double *out_ns);
+/** Items that make a sample, and their time: tried up to `most` first, then
+ *  fitted, for which `grow` (or NULL) makes room; not inside cuda_enter(). */
+hdp_status cuda_probe_fit(struct cuda *self, cuda_probe_fn work,
+                          cuda_probe_fn grow, int64_t most, int64_t *out_items,
+                          double *out_ns);
 /** Room for `items` in a and c, each of so many bytes an item, or for half as
  *  many, and so on down to `least`, where memory is short: HDP_ERR_MEMORY below
  *  that. What was there goes. */
