@@ -102,6 +102,12 @@ text = ask("run", "-d", "cuda:0+host:0", "-N", "64", "--dtype", "f16",
            code=2)["error"]["text"]
 expect_true("on these devices" in text, text)
 
+# ---- parts of one GPU, and a part beside a whole one
+for spec in ("cuda:0/sms=24+cuda:0/sms=40", "cuda:0/sms=48+cuda:1"):
+    check_run(ask("run", "-d", spec, "-N", "64", *QUICK), spec, 64)
+    check_reduce(ask("reduce", "-d", spec, "-e", "4K", "-f", "64", "-n", "2"),
+                 spec, 2)
+
 # ---- reduces: every operation, types too small for a pattern, a weight of 0
 on("desk", words="copies=2")
 BOTH = ["reduce", "-d", "cuda:all", "-b", "1000", "-e", "1000", "-n", "1", "-w",
