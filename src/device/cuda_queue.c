@@ -256,7 +256,11 @@ static void make_visitor(struct cuda *out, const struct cuda *self)
     memset(out, 0, sizeof *out);
     out->base.ops = self->base.ops;
     out->base.site = self->base.site;
-    out->base.row = self->base.row;
+    out->base.row.info.logical_id = self->base.row.info.logical_id;
+    memcpy(out->base.row.info.spec, self->base.row.info.spec,
+           sizeof out->base.row.info.spec);
+    memcpy(out->base.row.info.uuid, self->base.row.info.uuid,
+           sizeof out->base.row.info.uuid);
     out->base.member = self->base.member;
     out->base.rank = self->base.rank;
     out->base.serial = self->base.serial;

@@ -16,27 +16,22 @@
 enum {
     ON_GPU_VIEWS = 8,
     ON_GPU_FAILED = -12345,
-    ON_GPU_MEMBERS = 16,
     ON_GPU_ROOM = 1 << 14 /* of a view; larger ones are allocated */
 };
 
-static _Alignas(
-    16) unsigned char on_gpu_room[ON_GPU_MEMBERS][ON_GPU_VIEWS][ON_GPU_ROOM];
+/* Scenarios count what a steady step asks of malloc; several groups may be at
+ * work at once. */
+static _Thread_local _Alignas(
+    16) unsigned char on_gpu_room[ON_GPU_VIEWS][ON_GPU_ROOM];
 
-/* Scenarios count what a steady step asks of malloc. */
-static inline void *on_gpu_take(const hdp_shard *shard, int32_t index,
-                                int64_t bytes)
+static inline void *on_gpu_take(int32_t index, int64_t bytes)
 {
-    if (bytes <= ON_GPU_ROOM && shard->member < ON_GPU_MEMBERS)
-        return on_gpu_room[shard->member][index];
-    return malloc((size_t)bytes);
+    return bytes <= ON_GPU_ROOM ? on_gpu_room[index] : malloc((size_t)bytes);
 }
 
-static inline void on_gpu_give(const hdp_shard *shard, int32_t index,
-                               void *memory)
+static inline void on_gpu_give(int32_t index, void *memory)
 {
-    if (shard->member >= ON_GPU_MEMBERS ||
-        memory != (void *)on_gpu_room[shard->member][index])
+    if (memory != (void *)on_gpu_room[index])
         free(memory);
 }
 
@@ -75,7 +70,7 @@ static inline int32_t on_gpu(const hdp_shard *shard, void *user,
                                    : &shard->outputs[i - shard->input_count];
         views[i] = *view;
         views[i].row_stride_bytes = view->row_bytes;
-        views[i].data = on_gpu_take(shard, i, view->rows * view->row_bytes);
+        views[i].data = on_gpu_take(i, view->rows * view->row_bytes);
         code = code ? code : on_gpu_copy(view, &views[i], 1, stream);
     }
     own.inputs = views;
@@ -85,7 +80,7 @@ static inline int32_t on_gpu(const hdp_shard *shard, void *user,
         if (i >= shard->input_count && code == 0)
             code = on_gpu_copy(&shard->outputs[i - shard->input_count],
                                &views[i], 0, stream);
-        on_gpu_give(shard, i, views[i].data);
+        on_gpu_give(i, views[i].data);
     }
     return code;
 }
