@@ -66,6 +66,15 @@ static int join(const struct found *found, char *out, size_t size)
     return count;
 }
 
+/* Whether the library's line about a failure is about that device. */
+static int is_about(const hdp_error *error, const hdp_device *device)
+{
+    size_t length = strlen(device->spec);
+    const char *at = strstr(error->text, device->spec);
+
+    return at && !(at[length] >= '0' && at[length] <= '9');
+}
+
 /* Somebody else has it: the others do without. 0: it was something else. */
 static int leave_out_busy(struct found *found)
 {
@@ -73,15 +82,12 @@ static int leave_out_busy(struct found *found)
 
     hdp_options_init(&error, sizeof error);
     hdp_error_get(&error);
-    for (int32_t i = 0, m = 0; i < found->count; ++i) {
-        if (found->reasons[i][0])
-            continue;
-        if (error.status == HDP_ERR_BUSY && m++ == error.member) {
-            snprintf(found->reasons[i], sizeof *found->reasons, "%.180s",
-                     error.text);
+    for (int32_t i = 0; error.status == HDP_ERR_BUSY && i < found->count; ++i)
+        if (!found->reasons[i][0] && is_about(&error, &found->devices[i])) {
+            snprintf(found->reasons[i], sizeof *found->reasons,
+                     "another process has it");
             return 1;
         }
-    }
     return 0;
 }
 
