@@ -270,70 +270,100 @@ static void what_cannot_be_staged_is_nan(void **state)
 
 /* ---- streams of the caller's ---------------------------------------------- */
 
-static void after_what_streams_hold(void **state)
+struct streamed {
+    struct tensors tensors;
+    struct scene scene;
+    cudaStream_t streams[2];
+    void *lent[2], *pinned[2];
+    hdp_buffers bucket;
+};
+
+/* Each stream is still to write what its member sends: the other's values. */
+static void streams_open(struct streamed *own)
 {
     static const int devices[] = { 0, 1 };
     static const int64_t items[] = { 2, 6 };
-    static struct tensors own;
-    struct scene scene;
-    hdp_buffers bucket;
-    cudaStream_t streams[2], other;
-    cudaGraph_t graph = NULL;
-    void *lent[2], *pinned_values[2];
+    struct tensors *tensors = &own->tensors;
+    size_t bytes = sizeof tensors->value[0];
+
+    gpus_start("machine=twin run=threads");
+    gpus_open(&own->scene, "cuda:0,1", items, 2, HDP_THREADS_MEMBER);
+    tensors_open(tensors, devices, 2);
+    for (int m = 0; m < 2; ++m) {
+        expect_cuda(cudaSetDevice(m));
+        expect_cuda(
+            cudaStreamCreateWithFlags(&own->streams[m], cudaStreamNonBlocking));
+        expect_cuda(
+            cudaHostAlloc(&own->pinned[m], bytes, cudaHostAllocDefault));
+        memcpy(own->pinned[m], tensors->value[1 - m], bytes);
+        expect_cuda(cudaLaunchHostFunc(own->streams[m], gpus_dawdle, NULL));
+        expect_cuda(cudaMemcpyAsync(tensors->send[m], own->pinned[m], bytes,
+                                    cudaMemcpyDefault, own->streams[m]));
+        own->lent[m] = own->streams[m];
+    }
+    own->bucket = bucket_of(tensors, HDP_OP_MEAN, 0);
+    own->bucket.streams = own->lent;
+}
+
+static void streams_close(struct streamed *own)
+{
+    for (int m = 0; m < 2; ++m) {
+        expect_cuda(cudaStreamSynchronize(own->streams[m]));
+        expect_cuda(cudaStreamDestroy(own->streams[m]));
+        expect_cuda(cudaFreeHost(own->pinned[m]));
+    }
+    tensors_close(&own->tensors);
+    scene_close(&own->scene);
+    expect_cuda(cudaSetDevice(0));
+    gpus_end("streams");
+}
+
+static void after_what_streams_hold(void **state)
+{
+    static struct streamed own;
     uint64_t step = 0;
 
     (void)state;
-    gpus_start("machine=twin run=threads");
-    gpus_open(&scene, "cuda:0,1", items, 2, HDP_THREADS_MEMBER);
-    tensors_open(&own, devices, 2);
-    for (int m = 0; m < 2; ++m) {
-        void *pinned = NULL;
-        expect_cuda(cudaSetDevice(m));
-        expect_cuda(
-            cudaStreamCreateWithFlags(&streams[m], cudaStreamNonBlocking));
-        expect_cuda(
-            cudaHostAlloc(&pinned, sizeof own.value[0], cudaHostAllocDefault));
-        memcpy(pinned, own.value[1 - m], sizeof own.value[0]);
-        pinned_values[m] = pinned;
-        expect_cuda(cudaLaunchHostFunc(streams[m], gpus_dawdle, NULL));
-        expect_cuda(cudaMemcpyAsync(own.send[m], pinned, sizeof own.value[0],
-                                    cudaMemcpyDefault, streams[m]));
-        lent[m] = streams[m];
-    }
-    bucket = bucket_of(&own, HDP_OP_MEAN, 0);
-    bucket.streams = lent;
-    expect_ok(hdp_all_reduce_async(&step, scene.group, scene.plan, &bucket));
+    streams_open(&own);
+    expect_ok(hdp_all_reduce_async(&step, own.scene.group, own.scene.plan,
+                                   &own.bucket));
     for (int m = 0; m < 2; ++m)
-        expect_ok(hdp_group_order(scene.group, step, m, streams[m]));
-    expect_tensor(&own, own.recv, (2 * 9 + 6 * 1) / 8.0, "in stream order");
+        expect_ok(hdp_group_order(own.scene.group, step, m, own.streams[m]));
+    expect_tensor(&own.tensors, own.tensors.recv, (2 * 9 + 6 * 1) / 8.0,
+                  "in stream order");
     expect_status(HDP_ERR_ARGUMENT,
-                  hdp_group_order(scene.group, step, 0, streams[1]));
-    lent[0] = streams[1]; /* of the other device */
+                  hdp_group_order(own.scene.group, step, 0, own.streams[1]));
+    streams_close(&own);
+}
+
+static void streams_that_cannot_be_used(void **state)
+{
+    static struct streamed own;
+    cudaStream_t capturing;
+    cudaGraph_t graph = NULL;
+
+    (void)state;
+    streams_open(&own);
+    own.lent[0] = own.streams[1]; /* of the other device */
     expect_status(HDP_ERR_ARGUMENT,
-                  hdp_all_reduce(scene.group, scene.plan, &bucket));
+                  hdp_all_reduce(own.scene.group, own.scene.plan, &own.bucket));
     if (!strstr(hdp_last_error(), "bucket 0: streams[0]"))
         fail_msg("expected the place, got: %s", hdp_last_error());
-    lent[0] = cudaStreamPerThread;
+    own.lent[0] = cudaStreamPerThread;
     expect_status(HDP_ERR_ARGUMENT,
-                  hdp_all_reduce(scene.group, scene.plan, &bucket));
+                  hdp_all_reduce(own.scene.group, own.scene.plan, &own.bucket));
     expect_cuda(cudaSetDevice(0));
-    expect_cuda(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-    expect_cuda(cudaStreamBeginCapture(other, cudaStreamCaptureModeRelaxed));
-    lent[0] = other;
+    expect_cuda(cudaStreamCreateWithFlags(&capturing, cudaStreamNonBlocking));
+    expect_cuda(
+        cudaStreamBeginCapture(capturing, cudaStreamCaptureModeRelaxed));
+    own.lent[0] = capturing;
     expect_status(HDP_ERR_STATE,
-                  hdp_all_reduce(scene.group, scene.plan, &bucket));
-    lent[0] = cudaStreamLegacy;
-    expect_ok(hdp_all_reduce(scene.group, scene.plan, &bucket));
-    (void)cudaStreamEndCapture(other, &graph); /* the graph is empty */
-    expect_cuda(cudaStreamDestroy(other));
-    for (int m = 0; m < 2; ++m) {
-        expect_cuda(cudaStreamSynchronize(streams[m]));
-        expect_cuda(cudaStreamDestroy(streams[m]));
-        expect_cuda(cudaFreeHost(pinned_values[m]));
-    }
-    tensors_close(&own);
-    scene_close(&scene);
-    gpus_end("streams");
+                  hdp_all_reduce(own.scene.group, own.scene.plan, &own.bucket));
+    own.lent[0] = cudaStreamLegacy;
+    expect_ok(hdp_all_reduce(own.scene.group, own.scene.plan, &own.bucket));
+    (void)cudaStreamEndCapture(capturing, &graph); /* the graph is empty */
+    expect_cuda(cudaStreamDestroy(capturing));
+    streams_close(&own);
 }
 
 int main(void)
@@ -344,6 +374,7 @@ int main(void)
         cmocka_unit_test(from_inside_the_function),
         cmocka_unit_test(what_cannot_be_staged_is_nan),
         cmocka_unit_test(after_what_streams_hold),
+        cmocka_unit_test(streams_that_cannot_be_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
