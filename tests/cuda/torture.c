@@ -12,15 +12,20 @@
 enum { ROWS = 24, CAP = 25, LIFE_SECONDS = 30, WORDS = 256, SITES_MAX = 128 };
 
 struct stage {
-    const char *name, *words, *spec;
-    int32_t members, threads;
+    const char *name, *words, *spec, *only; /* sites that begin so; NULL: all */
+    int32_t members, threads, probe;
 };
 
+/* Products fill much memory, so without --all only cuBLAS fails beside them. */
 static const struct stage stages[] = {
-    { "desk, MEMBER", "machine=desk", "cuda:0,2", 2, HDP_THREADS_MEMBER },
-    { "twin, CALLER", "machine=twin", "cuda:1,0", 2, HDP_THREADS_CALLER },
-    { "lab, a partition", "machine=lab", "cuda:0+cuda:1/sms=48", 2,
-      HDP_THREADS_MEMBER },
+    { "desk, MEMBER", "machine=desk", "cuda:0,2", NULL, 2, HDP_THREADS_MEMBER,
+      HDP_PROBE_LAUNCH },
+    { "twin, CALLER", "machine=twin", "cuda:1,0", NULL, 2, HDP_THREADS_CALLER,
+      HDP_PROBE_LAUNCH },
+    { "lab, a partition", "machine=lab", "cuda:0+cuda:1/sms=48", NULL, 2,
+      HDP_THREADS_MEMBER, HDP_PROBE_LAUNCH },
+    { "twin, products", "machine=twin", "cuda:0", "cublas", 1,
+      HDP_THREADS_MEMBER, HDP_PROBE_GEMM },
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 
@@ -76,6 +81,7 @@ static hdp_status live(struct things *own, const struct stage *stage)
                                       .threads = stage->threads };
     const hdp_calibrate_options brief = { .size = sizeof brief,
                                           .dtype = HDP_F32,
+                                          .probe = stage->probe,
                                           .budget_ns = 1000000 };
 
     GO(hdp_context_create(&own->context, &context));
@@ -133,6 +139,29 @@ static int complain(const struct stage *stage, const char *fault,
     return 1;
 }
 
+/* What makes something fails for want of room, as the fake has it; all else of
+ * the runtime and the driver with a failed call of the system, which any may
+ * answer: a caller's own mistakes would be the library's to explain. */
+static void describe(char *out, size_t capacity, const char *site, int64_t nth,
+                     int lasting)
+{
+    int makes = strstr(site, "Alloc") || strstr(site, "Malloc") ||
+                strstr(site, "Create") || strstr(site, "Load") ||
+                strstr(site, "Retain");
+    int own =
+        makes || strncmp(site, "cu", 2) != 0 || strncmp(site, "cublas", 6) == 0;
+
+    (void)snprintf(out, capacity, "fail=%s:%lld%s%s", site, (long long)nth,
+                   lasting ? "-" : "", own ? "" : ":304");
+}
+
+/* What cannot be given back stays: that is no leak of the library's. */
+static int gives_back(const char *fault)
+{
+    return strstr(fault, "Free") || strstr(fault, "Destroy") ||
+           strstr(fault, "Unload") || strstr(fault, "Release");
+}
+
 /* 0 well, 1 a fault of the library's; 2 the process is lost, as it should be
  * after that: the next failure needs a new one. */
 static int fail_once(const struct stage *stage, const char *fault)
@@ -151,11 +180,11 @@ static int fail_once(const struct stage *stage, const char *fault)
         bad |= complain(stage, fault, text);
     if (wrong[0])
         bad |= complain(stage, fault, wrong);
-    if (fake_breach())
+    if (fake_breach() && !gives_back(fault))
         bad |= complain(stage, fault, fake_breach());
     if (status == HDP_ERR_FATAL)
         return bad ? 1 : 2;
-    if (fake_alive()[0])
+    if (fake_alive()[0] && !gives_back(fault))
         bad |= complain(stage, fault, fake_alive());
     (void)fake_start(stage->words);
     status = life(stage, wrong, sizeof wrong);
@@ -165,13 +194,6 @@ static int fail_once(const struct stage *stage, const char *fault)
         bad |= complain(stage, fault, text);
     }
     return bad;
-}
-
-static void describe(char *out, size_t capacity, const char *site, int64_t nth,
-                     int lasting)
-{
-    (void)snprintf(out, capacity, "fail=%s:%lld%s", site, (long long)nth,
-                   lasting ? "-" : "");
 }
 
 /* ---- all failures of a site, each process as far as it comes ---------------- */
@@ -297,6 +319,7 @@ static int find_sites(const struct stage *stage, struct site *sites)
 }
 
 static int64_t cap = CAP;
+static int whole; /* 1: --all */
 
 static void every_call_fails(void **state)
 {
@@ -309,7 +332,10 @@ static void every_call_fails(void **state)
         if (count == 0)
             fail_msg("%s: expected sites, got none", stages[s].name);
         for (int i = 0; i < count; ++i)
-            bad += torture(&stages[s], sites[i].name, sites[i].calls, cap);
+            if (whole || !stages[s].only ||
+                strncmp(sites[i].name, stages[s].only,
+                        strlen(stages[s].only)) == 0)
+                bad += torture(&stages[s], sites[i].name, sites[i].calls, cap);
     }
     expect_number(0, bad, "failures that were not survived as promised");
 }
@@ -321,6 +347,6 @@ int main(int argc, char **argv)
     };
 
     if (argc > 1 && strcmp(argv[1], "--all") == 0)
-        cap = INT64_MAX / 4;
+        cap = INT64_MAX / 4, whole = 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
