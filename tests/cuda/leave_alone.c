@@ -216,7 +216,7 @@ static void when_anything_fails(void **state)
         for (int i = 0; i < count; ++i)
             for (size_t h = 0; h < sizeof how / sizeof *how; ++h) {
                 char words[96];
-                (void)snprintf(words, sizeof words, "fail=%s:%s%s", names[i],
+                (void)snprintf(words, sizeof words, "fail=%.60s:%s%s", names[i],
                                how[h], code_of(names[i]));
                 live_beside(words, threads);
             }
