@@ -151,9 +151,11 @@ static void any_model_is_met(void **state)
 /* ---- what a step leaves behind --------------------------------------------- */
 
 #ifdef HDP_TEST_CUDA
-enum { STEPS = 2000 }; /* on each of five machines */
+/* On each of five machines. The C library keeps a few hundred bytes a thread
+ * that came and went, however many at once; 16 a group would be 1,920. */
+enum { STEPS = 2000, HEAP_SLACK = 1024 };
 #else
-enum { STEPS = 10000 };
+enum { STEPS = 10000, HEAP_SLACK = 0 };
 #endif
 enum { WARM_STEPS = 100, RSS_SLACK_KIB = 1024 };
 
@@ -239,7 +241,8 @@ static void groups_leave_nothing_behind(void **state)
             scene_close(&scene);
         }
     }
-    expect_number((int64_t)heap, (int64_t)heap_bytes(), "heap bytes");
+    if (heap_bytes() > heap + HEAP_SLACK)
+        expect_number((int64_t)heap, (int64_t)heap_bytes(), "heap bytes");
     expect_number(descriptors, count_descriptors(), "descriptors");
     for (i = 0; i < 1000 && count_threads() != threads; ++i)
         sleep_ns(1000000); /* a joined thread leaves /proc a little later */
