@@ -43,7 +43,8 @@ hdp_status cuda_apart(hdp_status (*fn)(void *), void *arg)
         return fn(arg);
     }
     if (pthread_attr_init(&attributes) != 0)
-        return hdpi_fail(HDP_ERR_MEMORY, "thread attributes");
+        return hdpi_fail(HDP_ERR_MEMORY,
+                         "no memory for a thread to call CUDA from");
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &mask);

@@ -8,64 +8,35 @@
 #include "base/fate.h"
 #include "base/text.h"
 #include "device/cuda_inner.h"
+#include "device/symbols.h"
 
 enum { MAJOR_LEAST = 12, FOLDERS_MAX = 8, PATH_MAX_BYTES = 512 };
 
 /* Of the two, the one of the CUDA that this library was built with stands
  * first: the driver is new enough for that one. */
+enum { BUILT_WITH_12 = CUDART_VERSION < 13000, COPIES = 2 };
 static const struct {
     const char *file, *wheel; /* its folder below a site-packages */
-} copies[] = {
-#if CUDART_VERSION >= 13000
-    { "libcublas.so.13", "nvidia/cu13/lib" },
-    { "libcublas.so.12", "nvidia/cublas/lib" },
-#else
-    { "libcublas.so.12", "nvidia/cublas/lib" },
-    { "libcublas.so.13", "nvidia/cu13/lib" },
-#endif
+} copies[COPIES] = {
+    [BUILT_WITH_12] = { "libcublas.so.13", "nvidia/cu13/lib" },
+    [!BUILT_WITH_12] = { "libcublas.so.12", "nvidia/cublas/lib" },
 };
-enum { COPIES = sizeof copies / sizeof *copies };
 
 /* ---- one copy ------------------------------------------------------------ */
 
-static void note_path(struct cuda_blas *out, const char *name)
-{
-    struct link_map *map = NULL;
-
-    if (dlinfo(out->library, RTLD_DI_LINKMAP, &map) != 0 || !map ||
-        !map->l_name[0])
-        hdpi_text_copy(out->path, sizeof out->path, name);
-    else
-        hdpi_text_copy(out->path, sizeof out->path, map->l_name);
-}
-
-/* The first function that is not there; NULL: all are. */
-static const char *look_up_all(struct cuda_blas *out)
-{
-    const struct {
-        void *place;
-        const char *name;
-        int optional;
-    } wanted[] = {
-        { &out->create, "cublasCreate_v2", 0 },
-        { &out->destroy, "cublasDestroy_v2", 0 },
-        { &out->set_stream, "cublasSetStream_v2", 0 },
-        { &out->set_math, "cublasSetMathMode", 0 },
-        { &out->set_pointers, "cublasSetPointerMode_v2", 0 },
-        { &out->set_sms, "cublasSetSmCountTarget", 1 },
-        { &out->get_version, "cublasGetVersion_v2", 0 },
-        { &out->status_string, "cublasGetStatusString", 0 },
-        { &out->gemm, "cublasGemmEx", 0 },
-    };
-
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
-        void *symbol = dlsym(out->library, wanted[i].name);
-        if (!symbol && !wanted[i].optional)
-            return wanted[i].name;
-        memcpy(wanted[i].place, &symbol, sizeof symbol);
-    }
-    return NULL;
-}
+#define AT(field) offsetof(struct cuda_blas, field)
+static const struct hdpi_symbol symbols[] = {
+    { "cublasCreate_v2", AT(create), 1 },
+    { "cublasDestroy_v2", AT(destroy), 1 },
+    { "cublasSetStream_v2", AT(set_stream), 1 },
+    { "cublasSetMathMode", AT(set_math), 1 },
+    { "cublasSetPointerMode_v2", AT(set_pointers), 1 },
+    { "cublasSetSmCountTarget", AT(set_sms), 0 },
+    { "cublasGetVersion_v2", AT(get_version), 1 },
+    { "cublasGetStatusString", AT(status_string), 1 },
+    { "cublasGemmEx", AT(gemm), 1 },
+};
+#undef AT
 
 /* The library's, so that no handle is needed. */
 static int version_of(const struct cuda_blas *blas)
@@ -92,18 +63,20 @@ static int try_copy(struct cuda_blas *out, const char *name, int flags,
             hdpi_text_copy(why, capacity, text ? text : "cannot be loaded");
         return 0;
     }
-    lacks = look_up_all(out);
+    lacks = hdpi_symbols_find(out, out->library, symbols,
+                              sizeof symbols / sizeof *symbols);
     if (!lacks) {
-        note_path(out, name);
+        hdpi_symbol_file(out->path, sizeof out->path, &out->create, name);
         out->version = version_of(out);
         if (out->version / 10000 >= MAJOR_LEAST)
             return 1;
     }
     if (lacks)
-        snprintf(why, capacity, "%s: lacks %s", name, lacks);
+        snprintf(why, capacity, "%.100s: lacks %.40s", name, lacks);
     else
-        snprintf(why, capacity, "%s: is version %d.%d, not %d or later", name,
-                 out->version / 10000, out->version % 10000 / 100, MAJOR_LEAST);
+        snprintf(why, capacity, "%.100s: is version %d.%d, not %d or later",
+                 name, out->version / 10000, out->version % 10000 / 100,
+                 MAJOR_LEAST);
     (void)dlclose(out->library); /* stays mapped; drops the count */
     *out = (struct cuda_blas){ .library = NULL };
     return 0;

@@ -14,7 +14,6 @@
 /* Reached through the runtime, so that both speak of one driver. Those newer
  * than CUDA 12.0 may be NULL, one by one. */
 struct cuda_driver {
-    CUresult (*error_name)(CUresult code, const char **out);
     CUresult (*error_string)(CUresult code, const char **out);
     CUresult (*device_get)(CUdevice *out, int ordinal);
     CUresult (*device_uuid)(CUuuid *out, CUdevice device);
@@ -34,7 +33,7 @@ struct cuda_driver {
                        unsigned block_z, unsigned shared_bytes, CUstream stream,
                        void **parameters, void **extra);
     CUresult (*stream_context)(CUstream stream, CUcontext *out);
-    /* partitions, all or none: CUDA 12.4 */
+    /* partitions, all or none: CUDA 12.4, and 12.5 for their streams */
     CUresult (*stream_green)(CUstream stream, CUgreenCtx *out);
     CUresult (*device_resource)(CUdevice device, CUdevResource *out,
                                 CUdevResourceType type);
@@ -96,6 +95,7 @@ struct cuda;
  *  to its stream and, on a partition, to its SM count. HDP_ERR_NOT_FOUND naming
  *  the file that is wanted; HDP_ERR_MEMORY. */
 hdp_status cuda_blas_open(struct cuda *self);
+/** Ends the handle, where there is one; the library stays. Never fails. */
 void cuda_blas_close(struct cuda *self);
 /** The open handle as it is for the library's own products, whatever a caller
  *  has set since. */
@@ -247,8 +247,13 @@ hdp_status cuda_aside(struct hdpi_device *device, hdp_status (*fn)(void *),
 hdp_status cuda_stream_check(struct cuda *self, cudaStream_t stream,
                              int any_device);
 /* cuda_partition.c */
-hdp_status cuda_partition_take(struct cuda *self); /* sets partition, stream */
-void cuda_partition_give(struct cuda *self);       /* back to the context */
+/** Takes a kept partition of as many multiprocessors as were asked for, or makes
+ *  one: sets partition, stream and context. HDP_ERR_UNSUPPORTED by a driver
+ *  without them, HDP_ERR_ARGUMENT where the device is too small, HDP_ERR_BUSY
+ *  while others have too much of it. Takes the site's lock. */
+hdp_status cuda_partition_take(struct cuda *self);
+/** Back to the context, for the next member; none is allowed. Never fails. */
+void cuda_partition_give(struct cuda *self);
 /** 1 when the stream was made in the member's partition. */
 int cuda_partition_owns(const struct cuda *self, cudaStream_t stream);
 void cuda_forget(const struct hdpi_site *site);
@@ -289,6 +294,7 @@ hdp_status cuda_combine(struct hdpi_device *device,
 /** Loads the image where it is not yet: HDP_ERR_UNSUPPORTED where it has no code
  *  for this device. Device is current, here and below. */
 hdp_status cuda_kernel_load(struct cuda *self);
+/** Not loaded is allowed. Waits for the device. */
 void cuda_kernel_unload(struct cuda *self);
 /** Launches a kernel of launch.h on the member's stream with its struct; about
  *  so many threads have work. Loads the image first where it is not yet. */

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/text.h"
 #include "device/cuda_inner.h"
+#include "device/symbols.h"
 
 static const char LIBRARY[] = "libcuda.so.1";
 
@@ -17,7 +17,6 @@ struct entry {
 };
 
 static const struct entry entries[] = {
-    { "cuGetErrorName", 12000, 1, offsetof(struct cuda_driver, error_name) },
     { "cuGetErrorString", 12000, 1,
       offsetof(struct cuda_driver, error_string) },
     { "cuDeviceGet", 12000, 1, offsetof(struct cuda_driver, device_get) },
@@ -65,14 +64,8 @@ static cudaError_t find(void **out, const struct entry *entry)
     cudaError_t code;
 
     *out = NULL;
-#if CUDART_VERSION >= 12050
-    code = cudaGetDriverEntryPointByVersion(entry->symbol, out,
-                                            (unsigned)entry->version,
-                                            cudaEnableDefault, &found);
-#else
-    code =
-        cudaGetDriverEntryPoint(entry->symbol, out, cudaEnableDefault, &found);
-#endif
+    code = cuda_entry_point(entry->symbol, out, (unsigned)entry->version,
+                            cudaEnableDefault, &found);
     if (code == cudaErrorSymbolNotFound || code == cudaErrorNotSupported) {
         (void)cudaGetLastError();
         code = cudaSuccess;
@@ -107,14 +100,7 @@ hdp_status cuda_driver_load(struct cuda_driver *out)
 void cuda_driver_path(char *out, size_t capacity,
                       const struct cuda_driver *driver)
 {
-    void *function = NULL;
-    Dl_info info;
-
-    memcpy(&function, &driver->launch, sizeof function);
-    hdpi_text_copy(out, capacity,
-                   function && dladdr(function, &info) && info.dli_fname
-                       ? info.dli_fname
-                       : "");
+    hdpi_symbol_file(out, capacity, &driver->launch, "");
 }
 
 static void write_version(char *out, size_t capacity, int version)

@@ -1,8 +1,10 @@
-/* What the headers of CUDA 12.0 to 12.3 lack of partitions: the driver that
- * runs may be newer than the headers, so its types stand here as it has them. */
+/* What the headers of CUDA 12.0 to 12.4 lack: the driver that runs may be newer
+ * than the headers, so its types stand here as it has them. The one place that
+ * asks for which CUDA this is compiled. */
 #ifndef HDPI_CUDA_OLD_H
 #define HDPI_CUDA_OLD_H
 #include <cuda.h>
+#include <cuda_runtime_api.h>
 
 #if CUDA_VERSION < 12040
 typedef struct CUgreenCtx_st *CUgreenCtx;
@@ -26,4 +28,18 @@ typedef struct {
     };
 } CUdevResource;
 #endif
+
+/* Older ones hand out the form that a function had in their own version. */
+static inline cudaError_t
+cuda_entry_point(const char *symbol, void **out, unsigned version,
+                 unsigned long long flags,
+                 enum cudaDriverEntryPointQueryResult *found)
+{
+#if CUDART_VERSION < 12050
+    (void)version;
+    return cudaGetDriverEntryPoint(symbol, out, flags, found);
+#else
+    return cudaGetDriverEntryPointByVersion(symbol, out, version, flags, found);
+#endif
+}
 #endif

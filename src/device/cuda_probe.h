@@ -54,7 +54,11 @@ hdp_status cuda_probe_fill(struct cuda *self, void *out, int64_t bytes,
                            int32_t dtype, int64_t element);
 
 /* cuda_probe_gemm.c */
+/** Opens cuBLAS, makes the matrices and fills in what probe_open is to fill in.
+ *  HDP_ERR_UNSUPPORTED for types and sums that cuBLAS has no products of. */
 hdp_status cuda_gemm_open(struct cuda *self, struct hdpi_probe *probe);
+/** Room for so many rows at once, as far as memory goes. HDP_ERR_MEMORY. */
 hdp_status cuda_gemm_grow(struct cuda *self, int64_t items);
+/** Enqueues the product of so many rows: a cuda_probe_fn. */
 hdp_status cuda_gemm_work(struct cuda *self, int64_t items);
 #endif

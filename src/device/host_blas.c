@@ -3,12 +3,11 @@
  * was found is believed only after its products agreed with our own kernel. */
 #include <dlfcn.h>
 #include <float.h>
-#include <link.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/text.h"
 #include "device/host.h"
+#include "device/symbols.h"
 #include "kernels.h"
 
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 };
@@ -24,16 +23,24 @@ static const char *const candidates[] = {
 };
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };
 
-/* A function's address as dlsym() hands it out; ISO C has no cast for it. */
-static int look_up(void *out, size_t size, void *handle, const char *name)
-{
-    void *symbol = dlsym(handle, name);
+/* What a copy says of itself, and its products; NULL: it has no such function. */
+struct functions {
+    int (*parallel)(void);
+    char *(*core)(void);
+    char *(*config)(void);
+    hdpi_sgemm_fn sgemm;
+    hdpi_dgemm_fn dgemm;
+};
 
-    if (!symbol || size != sizeof symbol)
-        return 0;
-    memcpy(out, &symbol, size);
-    return 1;
-}
+#define AT(field) offsetof(struct functions, field)
+static const struct hdpi_symbol symbols[] = {
+    { "openblas_get_parallel", AT(parallel), 0 },
+    { "openblas_get_corename", AT(core), 0 },
+    { "openblas_get_config", AT(config), 0 },
+    { "cblas_sgemm", AT(sgemm), 0 },
+    { "cblas_dgemm", AT(dgemm), 0 },
+};
+#undef AT
 
 /* ---- the self-check ------------------------------------------------------ */
 
@@ -120,26 +127,18 @@ static int is_outdated(const char *core)
 
 /* ---- opening ------------------------------------------------------------- */
 
-static const char *core_of(void *handle)
+static const char *core_of(const struct functions *found)
 {
-    char *(*core)(void);
-
-    return look_up(&core, sizeof core, handle, "openblas_get_corename")
-               ? core()
-               : "processor it does not name";
+    return found->core ? found->core() : "processor it does not name";
 }
 
-static void describe(struct hdpi_host_blas *blas)
+static void describe(struct hdpi_host_blas *blas, const struct functions *found)
 {
-    struct link_map *map = NULL;
-    char *(*config)(void) = NULL;
-
-    look_up(&config, sizeof config, blas->handle, "openblas_get_config");
-    if (dlinfo(blas->handle, RTLD_DI_LINKMAP, &map) == 0 && map)
-        hdpi_text_copy(blas->about.path, sizeof blas->about.path, map->l_name);
+    hdpi_symbol_file(blas->about.path, sizeof blas->about.path, &blas->sgemm,
+                     "");
     snprintf(blas->about.note, sizeof blas->about.note,
-             "serial, kernels for %s, %s", core_of(blas->handle),
-             config ? config() : "version unknown");
+             "serial, kernels for %s, %s", core_of(found),
+             found->config ? found->config() : "version unknown");
 }
 
 /* Loading takes some 5 ms, so a serial one stays mapped for the next member;
@@ -152,13 +151,9 @@ static void keep_mapped(const char *name)
         dlclose(again);
 }
 
-static int is_serial(const struct hdpi_host_blas *blas, const char *name)
+static int is_serial(const struct functions *found, const char *name)
 {
-    int (*parallel)(void);
-
-    if (!look_up(&parallel, sizeof parallel, blas->handle,
-                 "openblas_get_parallel") ||
-        parallel() != 0)
+    if (!found->parallel || found->parallel() != 0)
         return 0;
     keep_mapped(name);
     return 1;
@@ -176,26 +171,31 @@ static void refuse(struct hdpi_host_blas *blas, const char *name,
 /* 1 when this one is taken; otherwise about.note says what is wrong. */
 static int try_candidate(struct hdpi_host_blas *blas, const char *name)
 {
+    struct functions found = { 0 };
+    char why[96];
+
     blas->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!blas->handle) {
         const char *text = dlerror(); /* names the file itself */
         refuse(blas, "", text ? text : "cannot be loaded");
-    } else if (!is_serial(blas, name)) {
+        return 0;
+    }
+    (void)hdpi_symbols_find(&found, blas->handle, symbols,
+                            sizeof symbols / sizeof *symbols);
+    blas->sgemm = found.sgemm;
+    blas->dgemm = found.dgemm;
+    if (!is_serial(&found, name)) {
         refuse(blas, name, "a threaded flavour; install the serial one");
-    } else if (!look_up(&blas->sgemm, sizeof blas->sgemm, blas->handle,
-                        "cblas_sgemm") ||
-               !look_up(&blas->dgemm, sizeof blas->dgemm, blas->handle,
-                        "cblas_dgemm")) {
+    } else if (!blas->sgemm || !blas->dgemm) {
         refuse(blas, name, "lacks a function that is needed");
     } else if (!agrees(blas)) {
         refuse(blas, name, "its products differ from ours");
-    } else if (is_outdated(core_of(blas->handle))) {
-        char why[96];
+    } else if (is_outdated(core_of(&found))) {
         snprintf(why, sizeof why, "took this processor for a %s",
-                 core_of(blas->handle));
+                 core_of(&found));
         refuse(blas, name, why);
     } else {
-        describe(blas);
+        describe(blas, &found);
         return 1;
     }
     return 0;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "device/device.h"
+#include "device/symbols.h"
 
 /* As its documentation gives them; kept in every version since 2013. */
 struct utilization {
@@ -61,12 +62,8 @@ struct hdpi_nvml {
     processes_fn processes;
 };
 
-static const struct {
-    const char *name;
-    size_t offset;
-    int required;
-} symbols[] = {
 #define AT(field) offsetof(struct hdpi_nvml, field)
+static const struct hdpi_symbol symbols[] = {
     { "nvmlInit_v2", AT(init), 1 },
     { "nvmlShutdown", AT(shutdown), 1 },
     { "nvmlDeviceGetHandleByUUID", AT(by_uuid), 1 },
@@ -91,8 +88,8 @@ static const struct {
     { "nvmlDeviceGetDisplayActive", AT(display), 0 },
     { "nvmlDeviceGetMigMode", AT(mig), 0 },
     { "nvmlDeviceGetComputeRunningProcesses_v3", AT(processes), 0 },
-#undef AT
 };
+#undef AT
 
 /* ---- opening -------------------------------------------------------------- */
 
@@ -118,22 +115,17 @@ static hdp_status load(struct hdpi_nvml *nvml, const char *path)
 
 static hdp_status find(struct hdpi_nvml *nvml, const char *path)
 {
-    void *place = nvml->handle ? nvml->handle : RTLD_DEFAULT;
-    Dl_info info;
+    void *library = nvml->handle ? nvml->handle : RTLD_DEFAULT;
+    const char *lacks = hdpi_symbols_find(nvml, library, symbols,
+                                          sizeof symbols / sizeof *symbols);
 
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; ++i) {
-        void *symbol = dlsym(place, symbols[i].name);
-        if (symbol) /* no cast leads from an object to a function */
-            memcpy((char *)nvml + symbols[i].offset, &symbol, sizeof symbol);
-        else if (symbols[i].required)
-            return hdpi_fail(HDP_ERR_UNSUPPORTED,
-                             "the management library: %s lacks what is needed "
-                             "of NVML (%s)",
-                             path ? path : LIBRARY, symbols[i].name);
-        if (i == 0 && symbol && dladdr(symbol, &info) && info.dli_fname)
-            (void)hdpi_text_copy(nvml->version.path, sizeof nvml->version.path,
-                                 info.dli_fname);
-    }
+    if (lacks)
+        return hdpi_fail(HDP_ERR_UNSUPPORTED,
+                         "the management library: %s lacks what is needed "
+                         "of NVML (%s)",
+                         path ? path : LIBRARY, lacks);
+    hdpi_symbol_file(nvml->version.path, sizeof nvml->version.path, &nvml->init,
+                     "");
     return HDP_OK;
 }
 

@@ -158,7 +158,7 @@ static void a_driver_may_lack_functions(void **state)
     assert_int_equal(fake_plant("fail=cudaGetDriverEntryPointByVersion:1:500"),
                      0);
     looked_failed(cuda_driver_load(&driver), HDP_ERR_UNSUPPORTED,
-                  "the CUDA driver has no cuGetErrorName: driver 13.0");
+                  "the CUDA driver has no cuGetErrorString: driver 13.0");
     assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
     fake_calm();
     assert_int_equal(fake_plant("fail=cudaGetDriverEntryPointByVersion:2:35"),
