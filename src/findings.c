@@ -137,9 +137,8 @@ static int drifts(const struct hdpi_sampler *from)
            fmax(DRIFTING, 3 * noise_of(top));
 }
 
-/* Of a group that is simulated as a whole only virtual time is told, so that
- * equal runs give equal profiles. */
-/* A group tells of its members to any thread, so its lock is held. */
+/* What products showed of a type goes to the devices' own lists of types. A
+ * group tells of its members to any thread, so its lock is held. */
 static void correct_units(const struct hdpi_sampling *whole)
 {
     const uint32_t bit = 1u << whole->dtype;
@@ -161,6 +160,8 @@ static void correct_units(const struct hdpi_sampling *whole)
     pthread_mutex_unlock(&group->lock);
 }
 
+/* Of a group that is simulated as a whole only virtual time is told, so that
+ * equal runs give equal profiles. */
 static void sum_up(hdp_profile_info *info, const struct hdpi_sampling *whole)
 {
     const hdp_group *group = whole->group;

@@ -3,7 +3,7 @@
 #include "base/options.h"
 #include "internal.h"
 
-enum { PATIENCE_S = 3 };
+enum { PATIENCE_S = 3 }; /* for 16 MiB: what takes longer hangs */
 
 struct trial {
     int32_t from, to;

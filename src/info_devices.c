@@ -7,11 +7,6 @@
 #include "internal.h"
 #include "json/writer.h"
 
-static void put_known(struct hdpi_json *json, const char *key, int64_t value)
-{
-    hdpi_json_known(json, key, value);
-}
-
 /* Thousandths, as a number with a fraction. */
 static void put_milli(struct hdpi_json *json, const char *key, int32_t value)
 {
@@ -32,10 +27,10 @@ static void put_yes(struct hdpi_json *json, const char *key, int32_t value)
 static void put_clocks(struct hdpi_json *json,
                        const struct hdpi_gpu_state *state)
 {
-    put_known(json, "clock_mhz", state->clock_mhz);
-    put_known(json, "clock_max_mhz", state->clock_max_mhz);
-    put_known(json, "memory_clock_mhz", state->memory_clock_mhz);
-    put_known(json, "memory_clock_max_mhz", state->memory_clock_max_mhz);
+    hdpi_json_known(json, "clock_mhz", state->clock_mhz);
+    hdpi_json_known(json, "clock_max_mhz", state->clock_max_mhz);
+    hdpi_json_known(json, "memory_clock_mhz", state->memory_clock_mhz);
+    hdpi_json_known(json, "memory_clock_max_mhz", state->memory_clock_max_mhz);
     if (!state->reasons_known) {
         hdpi_json_null(json, "low_because");
     } else {
@@ -47,7 +42,7 @@ static void put_clocks(struct hdpi_json *json,
     }
     put_milli(json, "power_watts", state->milliwatts);
     put_milli(json, "power_limit_watts", state->milliwatts_max);
-    put_known(json, "temperature_celsius", state->celsius);
+    hdpi_json_known(json, "temperature_celsius", state->celsius);
 }
 
 static void put_processes(struct hdpi_json *json,
@@ -61,7 +56,7 @@ static void put_processes(struct hdpi_json *json,
     for (int32_t i = 0; i < state->process_count; ++i) {
         hdpi_json_open_object(json, NULL);
         hdpi_json_int(json, "pid", state->processes[i].pid);
-        put_known(json, "bytes", state->processes[i].bytes);
+        hdpi_json_known(json, "bytes", state->processes[i].bytes);
         hdpi_json_close(json);
     }
     hdpi_json_close(json);
@@ -70,15 +65,15 @@ static void put_processes(struct hdpi_json *json,
 static void put_state(struct hdpi_json *json,
                       const struct hdpi_gpu_state *state)
 {
-    put_known(json, "use_percent", state->use_percent);
-    put_known(json, "memory_bytes", state->memory_bytes);
-    put_known(json, "free_bytes", state->free_bytes);
+    hdpi_json_known(json, "use_percent", state->use_percent);
+    hdpi_json_known(json, "memory_bytes", state->memory_bytes);
+    hdpi_json_known(json, "free_bytes", state->free_bytes);
     put_clocks(json, state);
     hdpi_json_open_object(json, "pcie");
-    put_known(json, "generation", state->link_generation);
-    put_known(json, "generation_max", state->link_generation_max);
-    put_known(json, "width", state->link_width);
-    put_known(json, "width_max", state->link_width_max);
+    hdpi_json_known(json, "generation", state->link_generation);
+    hdpi_json_known(json, "generation_max", state->link_generation_max);
+    hdpi_json_known(json, "width", state->link_width);
+    hdpi_json_known(json, "width_max", state->link_width_max);
     hdpi_json_close(json);
     hdpi_json_text(json, "compute_mode",
                    hdpi_nvml_compute_mode(state->compute_mode));

@@ -433,18 +433,14 @@ static hdp_status invent_rows(struct hdpi_member *member, int32_t index,
     if (device->host_memory) {
         fill_random(store->memory, (size_t)bytes, 88172645463325252u);
     } else {
-        struct hdpi_copy copy = { 0 };
+        struct hdpi_copy copy;
         filled = hdpi_alloc((size_t)bytes, 1, "rows of a probe");
         if (!filled) {
             status = HDP_ERR_MEMORY;
             goto out;
         }
         fill_random(filled, (size_t)bytes, 88172645463325252u);
-        copy.target = store->memory;
-        copy.source = filled;
-        copy.rows = 1;
-        copy.row_bytes = copy.target_stride = copy.source_stride = bytes;
-        copy.direction = HDPI_COPY_IN;
+        copy = hdpi_copy_block(store->memory, filled, bytes, HDPI_COPY_IN);
         HDPI_TRY(device->ops->copy(device, &copy));
         HDPI_TRY(hdpi_member_wait(member)); /* what it is filled from goes */
     }

@@ -58,13 +58,8 @@ static hdp_status move(struct hdpi_member *member, void *target,
                        const void *source, int64_t bytes, int32_t direction)
 {
     struct hdpi_device *device = member->device;
-    const struct hdpi_copy copy = { .target = target,
-                                    .source = source,
-                                    .rows = 1,
-                                    .row_bytes = bytes,
-                                    .target_stride = bytes,
-                                    .source_stride = bytes,
-                                    .direction = direction };
+    const struct hdpi_copy copy =
+        hdpi_copy_block(target, source, bytes, direction);
 
     return device->ops->copy(device, &copy);
 }

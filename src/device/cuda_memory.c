@@ -103,42 +103,42 @@ static int64_t cap_of(const struct cuda *self)
     return positive(ask->memory_bytes - positive(ask->margin_bytes));
 }
 
-static hdp_status refuse(const struct cuda *self, size_t bytes,
-                         const char *text, int64_t has, int64_t of)
+/* How much is wanting goes with every refusal. */
+static hdp_status want(hdp_status status, size_t bytes)
 {
-    int64_t wanted = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
-
-    (void)hdpi_fail_member(HDP_ERR_MEMORY, self->base.member, self->base.rank,
-                           text, (int)self->ordinal, (long long)wanted,
-                           (long long)has, (long long)of);
-    hdpi_error()->wanted_bytes = wanted;
-    return HDP_ERR_MEMORY;
+    if (status == HDP_ERR_MEMORY)
+        hdpi_error()->wanted_bytes =
+            bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+    return status;
 }
 
 /* Device is current. */
 static hdp_status allowed(struct cuda *self, size_t bytes)
 {
-    int64_t held = self->base.held_bytes;
-    int64_t margin = positive(self->base.row.ask.margin_bytes);
+    const struct hdpi_device *base = &self->base;
+    int64_t held = base->held_bytes, cap = cap_of(self);
+    int64_t margin = positive(base->row.ask.margin_bytes);
     size_t free_bytes = 0, total = 0;
 
-    if (self->base.row.ask.memory_bytes > 0) {
-        int64_t cap = cap_of(self);
-        if (bytes > (size_t)positive(cap - held))
-            return refuse(self, bytes,
-                          "cuda:%d: %lld bytes wanted, %lld held of %lld", held,
-                          cap);
-    } else if (margin > 0) {
-        HDPI_RETURN_IF(cuda_check(self, cudaMemGetInfo(&free_bytes, &total),
-                                  "cudaMemGetInfo"));
-        if (bytes > free_bytes || free_bytes - bytes < (size_t)margin)
-            return refuse(
-                self, bytes,
-                "cuda:%d: %lld bytes wanted, %lld free, and %lld are to "
-                "stay so",
-                (int64_t)free_bytes, margin);
-    }
-    return HDP_OK;
+    if (base->row.ask.memory_bytes > 0)
+        return bytes <= (size_t)positive(cap - held)
+                   ? HDP_OK
+                   : hdpi_fail_member(HDP_ERR_MEMORY, base->member, base->rank,
+                                      "cuda:%d: %zu bytes wanted, %lld held of "
+                                      "%lld",
+                                      self->ordinal, bytes, (long long)held,
+                                      (long long)cap);
+    if (margin == 0)
+        return HDP_OK;
+    HDPI_RETURN_IF(cuda_check(self, cudaMemGetInfo(&free_bytes, &total),
+                              "cudaMemGetInfo"));
+    if (bytes <= free_bytes && free_bytes - bytes >= (size_t)margin)
+        return HDP_OK;
+    return hdpi_fail_member(HDP_ERR_MEMORY, base->member, base->rank,
+                            "cuda:%d: %zu bytes wanted, %zu free, and %lld are "
+                            "to stay so",
+                            self->ordinal, bytes, free_bytes,
+                            (long long)margin);
 }
 
 /* The call as people should read it when it fails. */
@@ -146,16 +146,11 @@ static hdp_status check_bytes(struct cuda *self, cudaError_t code,
                               const char *call, size_t bytes)
 {
     char text[64];
-    hdp_status status;
 
     if (code == cudaSuccess)
         return HDP_OK;
     snprintf(text, sizeof text, "%s of %zu bytes", call, bytes);
-    status = cuda_check(self, code, text);
-    if (status == HDP_ERR_MEMORY)
-        hdpi_error()->wanted_bytes =
-            bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
-    return status;
+    return want(cuda_check(self, code, text), bytes);
 }
 
 hdp_status cuda_alloc(struct hdpi_device *device, void **out, size_t bytes)
@@ -169,7 +164,7 @@ hdp_status cuda_alloc(struct hdpi_device *device, void **out, size_t bytes)
         return HDP_OK;
     HDPI_RETURN_IF(reserve(self));
     HDPI_RETURN_IF(cuda_enter(self));
-    status = allowed(self, bytes);
+    status = want(allowed(self, bytes), bytes);
     if (status == HDP_OK)
         status =
             check_bytes(self, cudaMalloc(&memory, bytes), "cudaMalloc", bytes);

@@ -159,13 +159,8 @@ hdp_status cuda_probe_room(struct cuda *self, int64_t items, int64_t least,
 static hdp_status send(struct cuda *self, void *target, const void *source,
                        int64_t bytes, int32_t direction)
 {
-    const struct hdpi_copy copy = { .target = target,
-                                    .source = source,
-                                    .rows = 1,
-                                    .row_bytes = bytes,
-                                    .target_stride = bytes,
-                                    .source_stride = bytes,
-                                    .direction = direction };
+    const struct hdpi_copy copy =
+        hdpi_copy_block(target, source, bytes, direction);
 
     return cuda_copy(&self->base, &copy);
 }

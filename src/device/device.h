@@ -60,6 +60,19 @@ struct hdpi_copy {
     int32_t direction; /* HDPI_COPY_*; which side is host memory */
 };
 
+/** So many bytes that lie together, as one row. */
+static inline struct hdpi_copy hdpi_copy_block(void *target, const void *source,
+                                               int64_t bytes, int32_t direction)
+{
+    return (struct hdpi_copy){ .target = target,
+                               .source = source,
+                               .rows = 1,
+                               .row_bytes = bytes,
+                               .target_stride = bytes,
+                               .source_stride = bytes,
+                               .direction = direction };
+}
+
 /* A point in the queue's time. Zeroed before first use. */
 struct hdpi_mark {
     void *handle;  /* adapter's own, made at the first mark */
@@ -249,8 +262,8 @@ struct hdpi_device_ops {
     void (*probe_close)(struct hdpi_device *device);
 
     /** Blocks until the queue is empty, or deadline_ns (hdpi_clock_ns() time) or
-     *  device->deadline_ns has passed: HDP_ERR_TIMEOUT. The only hook that waits for the queue, and
-     *  where asynchronous faults are born. Required. */
+     *  device->deadline_ns has passed: HDP_ERR_TIMEOUT. Where asynchronous
+     *  faults are born. Required. */
     hdp_status (*wait)(struct hdpi_device *device, int64_t deadline_ns);
 
     /** The vendor's queue handle. Optional: NULL. */
