@@ -114,7 +114,7 @@ toolkit() { # the version of the CUDA Toolkit that CMake will find, or nothing
     done
 }
 
-# One line on the GPUs: none, or why they stay unused and what mends it.
+# One line on the GPUs: none, used, or why they stay unused and what mends it.
 say_gpus() {
     gpus=$(gpu_count)
     unused="GPU: $gpus found, unused:"
@@ -133,8 +133,8 @@ say_gpus() {
             "(found: ${version:-none}); install NVIDIA's package cuda-toolkit" \
             "and run this again"
     else
-        echo "$unused this version of hdp only finds the CUDA driver and runs" \
-            "on no GPU yet; a later version will, with nothing more to install"
+        echo "GPU: $gpus found, built for with the CUDA Toolkit $version;" \
+            "'hdp_bench doctor' says what keeps one from being used"
     fi
 }
 
