@@ -150,7 +150,7 @@ static hdp_status calibrate_with(const char *path)
     hdp_profile *profile = NULL;
     hdp_status status;
 
-    assert_int_equal(fake_start("machine=twin"), 0);
+    life_start("machine=twin");
     looked_for[0] = '\0';
     expect_ok(hdp_context_create(&context, &options));
     expect_ok(hdp_group_create_spec(&group, context, "cuda:0", NULL));
@@ -159,7 +159,7 @@ static hdp_status calibrate_with(const char *path)
     hdp_profile_destroy(profile);
     hdp_group_destroy(group);
     hdp_context_destroy(context);
-    assert_string_equal(fake_alive(), "");
+    life_end("calibrated");
     return status;
 }
 

@@ -3,30 +3,23 @@
 #ifndef GPUS_H
 #define GPUS_H
 #include <cuda_runtime_api.h>
-#include <stdlib.h>
-#include <string.h>
-#include "fakecuda/fake.h"
+#include "life.h"
 #include "scenario/process.h"
-#include "scenario/scene.h"
 
 /* CUDA, called by the test itself. */
 #define expect_cuda(call) expect_number(cudaSuccess, (call), "%s", #call)
 
 static inline void gpus_start(const char *words)
 {
-    if (fake_start(words) != 0)
-        fail_msg("fake_start(\"%s\"): %s", words, fake_words());
+    life_start(words);
 }
 
-/* Every handle is back, no rule was broken, and nothing is pending here. */
+/* Nothing is left behind, and nothing is pending here. */
 static inline void gpus_end(const char *when)
 {
     expect_number(cudaSuccess, cudaPeekAtLastError(), "%s: pending error",
                   when);
-    if (fake_alive()[0])
-        fail_msg("%s: expected nothing alive, got %s", when, fake_alive());
-    if (fake_breach())
-        fail_msg("%s: expected no broken rule, got: %s", when, fake_breach());
+    life_end(when);
 }
 
 /* A group without a plan; threads: HDP_THREADS_*. */

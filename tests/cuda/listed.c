@@ -91,7 +91,7 @@ static void numbers_are_cudas_and_uuids_stay(void **state)
 
     looked_variable("CUDA_VISIBLE_DEVICES", NULL);
     looked_variable("CUDA_DEVICE_ORDER", NULL);
-    assert_int_equal(fake_start("machine=desk"), 0);
+    life_start("machine=desk");
     looked_open(&own);
     expect_number(1, looked_said(&own, "CUDA_DEVICE_ORDER is not set"),
                   "warnings of unlike cards");
@@ -108,7 +108,7 @@ static void numbers_are_cudas_and_uuids_stay(void **state)
     }
     looked_close(&own);
 
-    assert_int_equal(fake_start("machine=twin"), 0);
+    life_start("machine=twin");
     looked_open(&own);
     expect_number(0, looked_said(&own, "CUDA_DEVICE_ORDER"),
                   "warnings of like cards");
@@ -161,18 +161,17 @@ static void a_busy_device_is_left_alone_unless_named(void **state)
  * answer. */
 static void without_the_management_library(void **state)
 {
-    const hdp_context_options options = { .size = sizeof options,
-                                          .log = looked_note,
-                                          .nvml_path = "/nowhere/libnvml.so" };
     struct looked own = { 0 };
-    hdp_context_options mine = options;
+    const hdp_context_options options = { .size = sizeof options,
+                                          .log = life_note,
+                                          .log_user = own.log,
+                                          .nvml_path = "/nowhere/libnvml.so" };
     hdp_group *group;
     hdp_device device;
 
     (void)state;
     looked_start("machine=desk busy=1", NULL);
-    mine.log_user = &own;
-    expect_ok(hdp_context_create(&own.context, &mine));
+    expect_ok(hdp_context_create(&own.context, &options));
     looked_again(&own);
     expect_number(3, looked_count(&own), "GPUs listed");
     assert_true(looked_gpu(&device, &own, 0));

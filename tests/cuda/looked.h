@@ -1,29 +1,13 @@
 /* A look at the devices of the fake CUDA, and at what was said on the way. */
 #ifndef LOOKED_H
 #define LOOKED_H
-#include <stdlib.h>
-#include <string.h>
-#include "fakecuda/fake.h"
-#include "scenario/scene.h"
-
-enum { LOOKED_LOG = 8192 };
+#include "life.h"
 
 struct looked {
     hdp_context *context;
     hdp_topology *topology;
-    char log[LOOKED_LOG]; /* warnings, a line each */
+    char log[LIFE_LOG]; /* warnings, a line each */
 };
-
-static inline void looked_note(int32_t level, const char *line, void *user)
-{
-    struct looked *own = user;
-    size_t used = strlen(own->log);
-
-    (void)level;
-    if (strncmp(line, "environment: ", 13) == 0)
-        return; /* the harness's variables */
-    (void)snprintf(own->log + used, sizeof own->log - used, "%s\n", line);
-}
 
 /* NULL: not set. */
 static inline void looked_variable(const char *name, const char *value)
@@ -39,22 +23,13 @@ static inline void looked_start(const char *words, const char *mask)
 {
     looked_variable("CUDA_VISIBLE_DEVICES", mask);
     looked_variable("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    if (fake_start(words) != 0)
-        fail_msg("fake_start(\"%s\"): %s", words, fake_words());
+    life_start(words);
 }
 
 static inline void looked_context(struct looked *own)
 {
-    const char *library = getenv("HDP_FAKE_CUDA");
-    const hdp_context_options options = { .size = sizeof options,
-                                          .log = looked_note,
-                                          .log_user = own,
-                                          .log_level = HDP_LOG_WARN,
-                                          .cublas_path = library,
-                                          .nvml_path = library };
-
     memset(own, 0, sizeof *own);
-    expect_ok(hdp_context_create(&own->context, &options));
+    own->context = life_context(own->log);
 }
 
 static inline void looked_again(struct looked *own)
@@ -70,14 +45,11 @@ static inline void looked_open(struct looked *own)
     looked_again(own);
 }
 
-/* Nothing was left behind, and no rule broken. */
 static inline void looked_close(struct looked *own)
 {
     hdp_topology_destroy(own->topology);
     hdp_context_destroy(own->context);
-    if (fake_breach())
-        fail_msg("expected no breach, got: %s", fake_breach());
-    assert_string_equal(fake_alive(), "");
+    life_end("closed");
 }
 
 static inline hdp_topology_info looked_info(const struct looked *own)

@@ -242,7 +242,7 @@ static void any_order_and_gaps(void **state)
 
     (void)state;
     begin(&caller);
-    assert_int_equal(fake_start("machine=twin copies=2"), 0);
+    life_start("machine=twin copies=2");
     expect_ok(
         hdp_group_create(&caller.group, caller.own.context, pair, 2, NULL));
     expect_ok(hdp_group_device(&device, caller.group, 0));

@@ -3,56 +3,30 @@
 #ifndef MEASURED_H
 #define MEASURED_H
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <jansson.h>
-#include "fakecuda/fake.h"
-#include "scenario/scene.h"
-
-enum { MEASURED_LOG = 4096 };
+#include "life.h"
 
 struct measured {
     hdp_context *context;
     hdp_group *group;
-    char log[MEASURED_LOG]; /* warnings, a line each */
+    char log[LIFE_LOG]; /* warnings, a line each */
 };
-
-static inline void measured_note(int32_t level, const char *line, void *user)
-{
-    struct measured *own = user;
-    size_t used = strlen(own->log);
-
-    (void)level;
-    (void)snprintf(own->log + used, sizeof own->log - used, "%s\n", line);
-}
 
 /* A new process on the machine, and a group of it. */
 static inline void measured_open(struct measured *own, const char *words,
                                  const char *spec)
 {
-    const char *library = getenv("HDP_FAKE_CUDA");
-    const hdp_context_options options = { .size = sizeof options,
-                                          .log = measured_note,
-                                          .log_user = own,
-                                          .log_level = HDP_LOG_WARN,
-                                          .cublas_path = library,
-                                          .nvml_path = library };
-
     memset(own, 0, sizeof *own);
-    if (fake_start(words) != 0)
-        fail_msg("%s: %s", words, fake_words());
-    expect_ok(hdp_context_create(&own->context, &options));
+    life_start(words);
+    own->context = life_context(own->log);
     expect_ok(hdp_group_create_spec(&own->group, own->context, spec, NULL));
 }
 
-/* Nothing is left behind, and no rule was broken. */
 static inline void measured_close(struct measured *own)
 {
     hdp_group_destroy(own->group);
     hdp_context_destroy(own->context);
-    assert_string_equal(fake_alive(), "");
-    if (fake_breach())
-        fail_msg("a rule was broken: %s", fake_breach());
+    life_end("closed");
 }
 
 static inline hdp_profile *measured_profile(struct measured *own, int32_t probe,

@@ -51,7 +51,7 @@ static void note(int32_t level, const char *line, void *user)
 {
     cached_note(level, line, NULL);
     if (level <= HDP_LOG_WARN)
-        looked_note(level, line, user);
+        life_note(level, line, user);
 }
 
 static void go(struct run *run, const char *order, const char *mask)
@@ -60,7 +60,7 @@ static void go(struct run *run, const char *order, const char *mask)
     struct looked own = { 0 };
     const hdp_context_options options = { .size = sizeof options,
                                           .log = note,
-                                          .log_user = &own,
+                                          .log_user = own.log,
                                           .log_level = HDP_LOG_DEBUG,
                                           .cublas_path = library,
                                           .nvml_path = library };
@@ -79,7 +79,7 @@ static void go(struct run *run, const char *order, const char *mask)
     (void)snprintf(words, sizeof words, "machine=%s", machine);
     looked_variable("CUDA_VISIBLE_DEVICES", mask);
     looked_variable("CUDA_DEVICE_ORDER", order);
-    assert_int_equal(fake_start(words), 0);
+    life_start(words);
     expect_ok(hdp_context_create(&own.context, &options));
     expect_ok(hdp_group_create_spec(&group, own.context, "cuda:0,1", NULL));
     expect_ok(hdp_calibrate(&profile, group, &calibrate));
