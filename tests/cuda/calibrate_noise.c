@@ -24,7 +24,8 @@ static void write_machine(char *path, size_t capacity, const char *keys0,
     json_decref(root);
 }
 
-static void measure_with(const char *keys0, const char *keys1, const char *more)
+static void measure_with(const char *keys0, const char *keys1, const char *more,
+                         double spread)
 {
     char path[64], words[160];
     struct measured own;
@@ -35,6 +36,10 @@ static void measure_with(const char *keys0, const char *keys1, const char *more)
     measured_open(&own, words, "cuda:all");
     profile = measured_profile(&own, HDP_PROBE_GEMM, HDP_F32, 0);
     expect_ratios(profile, "turing", 2, "f32", "f32", tolerated);
+    for (int m = 0; m < 2; ++m)
+        if (!(measured_figure(profile, m, "spread") >= spread))
+            fail_msg("member %d: expected a spread of %g or more, got %g", m,
+                     spread, measured_figure(profile, m, "spread"));
     hdp_profile_destroy(profile);
     measured_close(&own);
     (void)unlink(path);
@@ -43,26 +48,26 @@ static void measure_with(const char *keys0, const char *keys1, const char *more)
 static void a_slow_first_product_is_warm_up(void **state)
 {
     (void)state;
-    measure_with("", "", "firstproduct=150ms");
+    measure_with("", "", "firstproduct=150ms", 0);
 }
 
 static void one_sample_of_ten_times_its_time_is_nothing(void **state)
 {
     (void)state;
     /* two of the recorded ones, on either device */
-    measure_with("slow=10x@90/slow=1x@91", "slow=10x@101/slow=1x@102", "");
+    measure_with("slow=10x@90/slow=1x@91", "slow=10x@101/slow=1x@102", "", 0);
 }
 
 static void clocks_that_fall_for_a_second_are_the_same_for_all(void **state)
 {
     (void)state;
-    measure_with("ramp=20%@1s", "ramp=20%@1s", "");
+    measure_with("ramp=20%@1s", "ramp=20%@1s", "", 0);
 }
 
 static void noise_is_averaged(void **state)
 {
     (void)state;
-    measure_with("noise=3%/seed=7", "noise=3%/seed=11", "");
+    measure_with("noise=3%/seed=7", "noise=3%/seed=11", "", 0.01);
 }
 
 /* ---- what is said of the time --------------------------------------------- */

@@ -126,7 +126,7 @@ static void the_programs_own_error_stays(void **state)
     gpus_end("O12, the program's");
 }
 
-/* ---- F14, and what a specification allows --------------------------------- */
+/* ---- F14, O12, and what a specification allows ----------------------------- */
 
 static void memory_that_others_took(void **state)
 {
@@ -140,6 +140,10 @@ static void memory_that_others_took(void **state)
     expect_status(HDP_ERR_MEMORY, go(&own));
     expect_ok(hdp_error_get(&error));
     expect_number(1, error.member, "whose");
+    expect_number(ROWS / 2 * 4, error.wanted_bytes, "wanted bytes");
+    if (!strstr(error.text, "out of memory") || !strstr(error.text, "cuda:1"))
+        fail_msg("expected what and where, got: %s", error.text);
+    expect_number(cudaSuccess, cudaPeekAtLastError(), "pending");
     expect_number(0, fake_plant("tenant=1:1GiB"), "planted");
     expect_ok(go(&own));
     expect_copied(&own, "F14");

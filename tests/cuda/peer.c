@@ -81,6 +81,28 @@ static void a_refusal_that_comes_late(void **state)
     }
 }
 
+/* Parts of one GPU share its memory: no way between them is needed, and CUDA,
+ * which would say no, is not asked. */
+static void parts_of_one_gpu(void **state)
+{
+    struct looked own;
+    hdp_group *group = NULL;
+    hdp_link link;
+
+    (void)state;
+    looked_start("machine=lab", NULL);
+    looked_context(&own);
+    expect_ok(hdp_group_create_spec(&group, own.context,
+                                    "cuda:0/sms=48+cuda:0/sms=40", NULL));
+    link = try_way(group, 0, 1);
+    assert_int_equal(link.peer, 0);
+    assert_true(link.bytes_per_second == 0);
+    assert_int_equal(fake_calls("cudaDeviceEnablePeerAccess"), 0);
+    assert_int_equal(fake_calls("cudaMemcpyPeerAsync"), 0);
+    assert_string_equal(own.log, "");
+    close_pair(&own, group);
+}
+
 /* ---- F23 -------------------------------------------------------------------- */
 
 /* A sum over both members, in memory that CUDA knows. */
@@ -211,6 +233,7 @@ int main(void)
         cmocka_unit_test(a_way_that_works),
         cmocka_unit_test(f24_a_way_that_is_refused),
         cmocka_unit_test(a_refusal_that_comes_late),
+        cmocka_unit_test(parts_of_one_gpu),
         cmocka_unit_test(f23_copies_that_lose_bytes),
         cmocka_unit_test(a_copy_that_never_ends),
         cmocka_unit_test(each_call_fails_once),

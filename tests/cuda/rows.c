@@ -1,5 +1,6 @@
 /* Rows to GPUs and back: in any order of devices, at odd offsets, in pieces,
  * strided, held back, and from memory that lies on a GPU already. */
+#include <sys/mman.h>
 #include "gpus.h"
 
 enum { ROWS = 11 };
@@ -170,6 +171,84 @@ static void every_shape(void **state)
     }
 }
 
+/* Rows that lie further apart than the widest pitch of CUDA's copies, in memory
+ * of which only what is touched is there. */
+static void rows_far_apart(void **state)
+{
+    enum { FAR_ROWS = 4, BYTES = 6 };
+    static const int64_t items[] = { 3, 1 };
+    const int64_t stride = (INT64_C(1) << 31) + 3;
+    const size_t span = (size_t)(stride * (FAR_ROWS - 1) + BYTES);
+    unsigned char *far, near[FAR_ROWS * BYTES];
+    struct scene scene;
+
+    (void)state;
+    far = mmap(NULL, span, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (far == MAP_FAILED)
+        skip(); /* a limit on address space */
+    gpus_start("machine=desk");
+    gpus_open(&scene, "cuda:0,1", items, 2, HDP_THREADS_MEMBER);
+    for (int out = 0; out < 2; ++out) {
+        hdp_array arrays[] = { gpus_array(far, BYTES, stride),
+                               gpus_array(near, BYTES, 0) };
+        hdp_work work = gpus_work(gpus_copy, &arrays[out], &arrays[!out]);
+        for (int i = 0; i < FAR_ROWS * BYTES; ++i) {
+            near[i] = (unsigned char)(out ? i + 1 : 0);
+            far[i / BYTES * stride + i % BYTES] =
+                (unsigned char)(out ? 0 : i + 1);
+        }
+        expect_ok(hdp_run(NULL, scene.group, scene.plan, &work));
+        for (int i = 0; i < FAR_ROWS * BYTES; ++i)
+            expect_number(i + 1,
+                          out ? far[i / BYTES * stride + i % BYTES] : near[i],
+                          "%s: byte %d", out ? "outputs" : "inputs", i);
+    }
+    scene_close(&scene);
+    gpus_end("far apart");
+    (void)munmap(far, span);
+}
+
+/* The rows of a member, and the space between their first and last byte, in 64
+ * bits: what passes them is refused whole. */
+static void sizes_that_overflow_never_reach_cuda(void **state)
+{
+    static const struct {
+        int64_t row_bytes, stride_bytes;
+    } sizes[] = { { INT64_MAX / 2, 0 },
+                  { INT64_C(1) << 60, 0 },
+                  { 8, INT64_C(1) << 61 } };
+    static const int64_t items[] = { 5, 6 };
+    struct scene scene;
+    struct rows rows;
+    hdp_array in = gpus_array(rows.in, 6, 0), out = gpus_array(rows.out, 6, 0);
+    hdp_work work = gpus_work(gpus_copy, &in, &out);
+    int64_t before, free_bytes;
+
+    (void)state;
+    gpus_start("machine=desk");
+    rows_open(&rows);
+    gpus_open(&scene, "cuda:0,1", items, 2, HDP_THREADS_MEMBER);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        in = gpus_array(rows.in, sizes[i].row_bytes, sizes[i].stride_bytes);
+        before = fake_calls(NULL);
+        free_bytes = fake_free_bytes(0) + fake_free_bytes(1);
+        expect_status(HDP_ERR_ARGUMENT,
+                      hdp_run(NULL, scene.group, scene.plan, &work));
+        if (!strstr(hdp_last_error(), "inputs[0]"))
+            fail_msg("case %zu: expected inputs[0], got: %s", i,
+                     hdp_last_error());
+        expect_number(before, fake_calls(NULL), "calls of CUDA, case %zu", i);
+        expect_number(free_bytes, fake_free_bytes(0) + fake_free_bytes(1),
+                      "free bytes, case %zu", i);
+    }
+    in = gpus_array(rows.in, 6, 0);
+    expect_ok(hdp_run(NULL, scene.group, scene.plan, &work));
+    expect_rows(&rows, 6, 6, "afterwards");
+    scene_close(&scene);
+    gpus_end("sizes");
+}
+
 /* ---- memory that lies on a GPU -------------------------------------------- */
 
 struct resident {
@@ -316,6 +395,8 @@ int main(void)
         cmocka_unit_test(any_order_and_gaps),
         cmocka_unit_test(wrong_ids_never_reach_cuda),
         cmocka_unit_test(every_shape),
+        cmocka_unit_test(rows_far_apart),
+        cmocka_unit_test(sizes_that_overflow_never_reach_cuda),
         cmocka_unit_test(one_member_has_it_all),
         cmocka_unit_test(each_member_has_its_own),
         cmocka_unit_test(hosts_beside_gpus),

@@ -236,12 +236,17 @@ static void ids_that_are_none_are_refused(void **state)
         { { 0 }, 0, HDP_ERR_ARGUMENT, "empty", 0 },
         { { 4 }, 1, HDP_ERR_NOT_FOUND, "cuda:4: there are the logical ids", 1 },
     };
+    static const int32_t many[4097];
     struct looked own;
     hdp_group *group;
 
     (void)state;
     looked_start("machine=twin copies=2", NULL);
     looked_context(&own);
+    looked_failed(hdp_group_create(&group, own.context, many,
+                                   sizeof many / sizeof *many, NULL),
+                  HDP_ERR_ARGUMENT, "the list of ids is longer than 4096");
+    expect_number(0, fake_calls(NULL), "calls of CUDA with so many ids");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         int64_t before = fake_calls(NULL);
         looked_failed(hdp_group_create(&group, own.context, cases[i].ids,
