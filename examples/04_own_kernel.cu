@@ -13,7 +13,7 @@
 enum { WIDTH = 1024, ROWS = 20000 };
 
 /* A block a row. Adds the row's part of the mean of these rows. */
-__global__ void scale_rows(float *out, const float *in, float *mean)
+__global__ void scale_rows(float *out, const float *in, double *mean)
 {
     size_t row = (size_t)blockIdx.x * WIDTH;
     float sum = 0;
@@ -22,14 +22,14 @@ __global__ void scale_rows(float *out, const float *in, float *mean)
         out[row + j] = 2 * in[row + j];
         sum += out[row + j];
     }
-    atomicAdd(mean, sum / WIDTH / gridDim.x);
+    atomicAdd(mean, (double)sum / WIDTH / gridDim.x);
 }
 
 /* Called for each GPU with its rows, which lie in its memory; the device is
  * current. Enqueues and returns. */
 static int32_t work(const hdp_shard *shard, void *user)
 {
-    float *mean = ((float **)user)[shard->member];
+    double *mean = ((double **)user)[shard->member];
     cudaStream_t stream = hdp_cuda_stream(shard);
 
     cudaMemsetAsync(mean, 0, sizeof *mean, stream);
@@ -49,10 +49,10 @@ static hdp_status run(hdp_executor *executor)
     hdp_work job = HDP_WORK_INIT;
     hdp_group_info group = { sizeof group };
     const int64_t one = 1;
-    float result = 0;
+    double result = 0;
 
     hdp_group_get(&group, hdp_executor_group(executor));
-    std::vector<float *> mean((size_t)group.member_count);
+    std::vector<double *> mean((size_t)group.member_count);
     for (int m = 0; m < group.member_count; ++m) {
         hdp_device device = { sizeof device };
         hdp_group_device(&device, hdp_executor_group(executor), m);
@@ -64,7 +64,7 @@ static hdp_status run(hdp_executor *executor)
     source.data = in.data();
     target.data = out.data();
     source.row_bytes = target.row_bytes = WIDTH * sizeof(float);
-    bucket.dtype = HDP_F32; /* the mean, weighted by everybody's rows */
+    bucket.dtype = HDP_F64; /* the mean, weighted by everybody's rows */
     bucket.tensor_count = 1;
     bucket.elements = &one;
     bucket.recv = (void *const *)mean.data();
@@ -81,10 +81,10 @@ static hdp_status run(hdp_executor *executor)
     if (status == HDP_OK)
         cudaMemcpy(&result, mean[0], sizeof result, cudaMemcpyDefault);
     printf("%d GPUs, %d rows, mean %.2f\n", (int)group.member_count, ROWS,
-           (double)result);
-    for (float *memory : mean)
+           result);
+    for (double *memory : mean)
         cudaFree(memory);
-    return status != HDP_OK || fabsf(result - 99) < 0.1f ? status
+    return status != HDP_OK || fabs(result - 99) < 1e-6 ? status
                                                          : HDP_ERR_INTERNAL;
 }
 
