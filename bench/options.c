@@ -191,12 +191,33 @@ static int add_slow(struct options *out, const char *option, const char *value,
     return EXIT_OK;
 }
 
-static int store(struct options *out, const struct option_row *row,
-                 const char *option, const char *value, struct failure *failure)
+/* The kinds whose value is one number, or a list of them. */
+static int store_number(struct options *out, const struct option_row *row,
+                        const char *option, const char *value,
+                        struct failure *failure)
 {
     void *field = (char *)out + row->offset;
     struct parse_error error = { 0, "" };
     int ok = 1;
+
+    if (row->kind == OPTION_QUANTUM && strcmp(value, "auto") == 0)
+        *(int64_t *)field = -1;
+    else if (row->kind == OPTION_INT || row->kind == OPTION_QUANTUM)
+        ok = parse_int(value, row->min, row->max, field, &error);
+    else if (row->kind == OPTION_SIZE || row->kind == OPTION_NCCL_SIZE)
+        ok = parse_size(value, row->kind == OPTION_NCCL_SIZE, field, &error);
+    else if (row->kind == OPTION_DURATION)
+        ok = parse_duration(value, field, &error);
+    else
+        ok = parse_ratios(value, out->weights, OPTIONS_RATIOS_MAX,
+                          &out->weight_count, &error);
+    return ok ? EXIT_OK : refuse_value(option, value, &error, failure);
+}
+
+static int store(struct options *out, const struct option_row *row,
+                 const char *option, const char *value, struct failure *failure)
+{
+    void *field = (char *)out + row->offset;
 
     switch (row->kind) {
     case OPTION_FLAG:
@@ -223,27 +244,12 @@ static int store(struct options *out, const struct option_row *row,
         *(const char **)field = value;
         break;
     case OPTION_INT:
-        ok = parse_int(value, row->min, row->max, field, &error);
-        break;
     case OPTION_QUANTUM:
-        if (strcmp(value, "auto") == 0)
-            *(int64_t *)field = -1;
-        else
-            ok = parse_int(value, row->min, row->max, field, &error);
-        break;
     case OPTION_SIZE:
-        ok = parse_size(value, 0, field, &error);
-        break;
     case OPTION_NCCL_SIZE:
-        ok = parse_size(value, 1, field, &error);
-        break;
     case OPTION_DURATION:
-        ok = parse_duration(value, field, &error);
-        break;
     case OPTION_WEIGHTS:
-        ok = parse_ratios(value, out->weights, OPTIONS_RATIOS_MAX,
-                          &out->weight_count, &error);
-        break;
+        return store_number(out, row, option, value, failure);
     case OPTION_HELP:
         out->help_for = out->command;
         out->command = COMMAND_HELP;
@@ -255,7 +261,7 @@ static int store(struct options *out, const struct option_row *row,
         out->command = COMMAND_VERSION;
         break;
     }
-    return ok ? EXIT_OK : refuse_value(option, value, &error, failure);
+    return EXIT_OK;
 }
 
 static int unknown_option(const char *option, enum command command,
