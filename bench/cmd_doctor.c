@@ -29,8 +29,9 @@ static void count_gpus(struct doctor *self)
     const json_t *devices = json_object_get(self->topology, "devices");
 
     for (size_t i = 0; i < json_array_size(devices); ++i)
-        self->gpus += strcmp(doctor_text(json_array_get(devices, i), "backend"),
-                             "cuda") == 0;
+        self->gpus +=
+            strcmp(document_text(json_array_get(devices, i), "backend"),
+                   "cuda") == 0;
 }
 
 static void sum_up(struct doctor *self)
@@ -78,9 +79,9 @@ static int try_ways(struct bench *bench)
     for (size_t i = 0; i < json_array_size(ways); ++i) {
         const json_t *way = json_array_get(ways, i);
         fprintf(bench->document.text, "%s to %s: %s\n",
-                bench->devices[doctor_number(way, "from")].spec,
-                bench->devices[doctor_number(way, "to")].spec,
-                doctor_text(way, "way"));
+                bench->devices[document_number(way, "from")].spec,
+                bench->devices[document_number(way, "to")].spec,
+                document_text(way, "way"));
     }
     document_set(&bench->document, "ways", ways);
     return code;

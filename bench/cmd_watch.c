@@ -15,20 +15,6 @@ struct watch {
     int in_place; /* a terminal: each screen over the last */
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static int64_t number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
-}
-
 static void put_time(json_t *row)
 {
     char text[40];
@@ -135,8 +121,8 @@ static void cell(struct table *table, int64_t value, const char *unit)
 
 static void memory_cell(struct table *table, const json_t *row)
 {
-    int64_t all = number_of(row, "memory_bytes");
-    int64_t left = number_of(row, "free_bytes");
+    int64_t all = document_number(row, "memory_bytes");
+    int64_t left = document_number(row, "free_bytes");
     char used[24], of[24];
 
     if (all < 0 || left < 0)
@@ -149,7 +135,8 @@ static void memory_cell(struct table *table, const json_t *row)
 static void pair_cell(struct table *table, const json_t *row, const char *key,
                       const char *most)
 {
-    int64_t value = number_of(row, key), limit = number_of(row, most);
+    int64_t value = document_number(row, key),
+            limit = document_number(row, most);
 
     if (value < 0)
         table_cell(table, "-");
@@ -173,23 +160,23 @@ static void show_gpus(FILE *out, const json_t *rows)
     json_array_foreach(rows, i, row)
     {
         json_t *watts = json_object_get(row, "power_watts");
-        table_cell(&table, "%s", text_of(row, "spec"));
-        cell(&table, number_of(row, "use_percent"), " %");
+        table_cell(&table, "%s", document_text(row, "spec"));
+        cell(&table, document_number(row, "use_percent"), " %");
         memory_cell(&table, row);
         pair_cell(&table, row, "clock_mhz", "clock_max_mhz");
-        cell(&table, number_of(row, "temperature_celsius"), "");
+        cell(&table, document_number(row, "temperature_celsius"), "");
         cell(&table,
              json_is_number(watts) ? (int64_t)json_number_value(watts) : -1,
              "");
-        if (number_of(row, "pcie_width") < 0)
+        if (document_number(row, "pcie_width") < 0)
             table_cell(&table, "-");
         else
             table_cell(&table, "%lldx%lld",
-                       (long long)number_of(row, "pcie_generation"),
-                       (long long)number_of(row, "pcie_width"));
-        cell(&table, number_of(row, "process_count"), "");
-        table_cell(&table, "%s%s", text_of(row, "low_because"),
-                   text_of(row, "note"));
+                       (long long)document_number(row, "pcie_generation"),
+                       (long long)document_number(row, "pcie_width"));
+        cell(&table, document_number(row, "process_count"), "");
+        table_cell(&table, "%s%s", document_text(row, "low_because"),
+                   document_text(row, "note"));
     }
     table_close(&table, out);
 }
@@ -202,10 +189,10 @@ static void show_processes(FILE *out, const json_t *rows)
     json_array_foreach(rows, i, row)
         json_array_foreach(json_object_get(row, "processes"), k, process)
     {
-        int64_t bytes = number_of(process, "bytes");
+        int64_t bytes = document_number(process, "bytes");
         char held[24];
-        fprintf(out, "%s: process %lld%s%s\n", text_of(row, "spec"),
-                (long long)number_of(process, "pid"),
+        fprintf(out, "%s: process %lld%s%s\n", document_text(row, "spec"),
+                (long long)document_number(process, "pid"),
                 bytes < 0 ? "" : " holds ",
                 bytes < 0 ? "" : table_bytes(held, (double)bytes));
     }
@@ -218,9 +205,9 @@ static void show_host(FILE *out, const json_t *row, const char *why)
     fprintf(out, "no GPU: %s\n", why);
     fprintf(out, "host: load %.2f of %lld cores, memory free %s of %s\n",
             json_number_value(json_object_get(row, "load")),
-            (long long)number_of(row, "cores"),
-            table_bytes(left, (double)number_of(row, "free_bytes")),
-            table_bytes(all, (double)number_of(row, "memory_bytes")));
+            (long long)document_number(row, "cores"),
+            table_bytes(left, (double)document_number(row, "free_bytes")),
+            table_bytes(all, (double)document_number(row, "memory_bytes")));
 }
 
 static void show(const struct watch *self, const json_t *rows, const char *why)
@@ -232,7 +219,7 @@ static void show(const struct watch *self, const json_t *rows, const char *why)
     else if (self->round > 0)
         fputc('\n', stdout);
     fprintf(stdout, "# hdp_bench %s watch, %s\n", hdp_version(),
-            text_of(first, "time"));
+            document_text(first, "time"));
     if (why) {
         show_host(stdout, first, why);
     } else {
@@ -243,17 +230,12 @@ static void show(const struct watch *self, const json_t *rows, const char *why)
 
 /* ---- rounds ----------------------------------------------------------------- */
 
-/* The adapter's reason, of the notes of a topology. */
+/* Why there is no GPU, in the adapter's words. */
 static const char *reason(const json_t *now)
 {
-    const json_t *notes = json_object_get(now, "notes");
+    const char *note = document_note(now, "cuda");
 
-    for (size_t i = 0; i < json_array_size(notes); ++i) {
-        const char *note = json_string_value(json_array_get(notes, i));
-        if (note && strncmp(note, "cuda: ", 6) == 0)
-            return note + 6;
-    }
-    return "none can be seen";
+    return note ? note : "none can be seen";
 }
 
 static void stream(struct watch *self, json_t *rows)

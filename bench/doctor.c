@@ -32,17 +32,3 @@ void doctor_say(struct doctor *self, const char *section,
     if (remedy)
         fprintf(out, "  %-8s %s\n", "  ->", remedy);
 }
-
-const char *doctor_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-int64_t doctor_number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
-}

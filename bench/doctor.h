@@ -52,11 +52,4 @@ void doctor_memory(struct doctor *self);
 
 /** Tries the devices; the section `tests`. EXIT_CHECK when one failed. */
 int doctor_test(struct doctor *self);
-
-/* ---- values of a tree ------------------------------------------------------ */
-
-/** "" where there is none. */
-const char *doctor_text(const json_t *object, const char *key);
-/** -1 where there is none. */
-int64_t doctor_number(const json_t *object, const char *key);
 #endif

@@ -101,11 +101,11 @@ static void blame(struct check *check, const char *format, ...)
 static int blame_by_reply(struct check *check)
 {
     const json_t *error = json_object_get(check->reply, "error");
-    const char *text = doctor_text(error, "text");
+    const char *text = document_text(error, "text");
 
     if (!*text)
         return 0;
-    check->vendor_code = (int)doctor_number(error, "vendor_code");
+    check->vendor_code = (int)document_number(error, "vendor_code");
     blame(check, "%s", text);
     return 1;
 }

@@ -12,9 +12,9 @@ static const char MASK[] = "visibility", DEVICES[] = "devices";
 
 static void say_entry(struct doctor *self, const json_t *entry)
 {
-    const char *text = doctor_text(entry, "text");
-    const char *verdict = doctor_text(entry, "verdict");
-    const char *device = doctor_text(entry, "device");
+    const char *text = document_text(entry, "text");
+    const char *verdict = document_text(entry, "verdict");
+    const char *device = document_text(entry, "device");
 
     if (strcmp(verdict, "accepted") == 0)
         doctor_say(self, MASK, DOCTOR_OK, NULL, "'%s' is %s", text, device);
@@ -29,7 +29,7 @@ static void say_mask(struct doctor *self, const json_t *visibility)
 {
     const char *mask = getenv("CUDA_VISIBLE_DEVICES");
     const json_t *entries = json_object_get(visibility, "entries");
-    const char *error = doctor_text(visibility, "error");
+    const char *error = document_text(visibility, "error");
 
     if (!mask)
         doctor_say(self, MASK, DOCTOR_OK, NULL,
@@ -63,11 +63,11 @@ static int models_differ(const struct doctor *self)
 
     for (size_t i = 0; i < json_array_size(devices); ++i) {
         const json_t *device = json_array_get(devices, i);
-        if (strcmp(doctor_text(device, "backend"), "cuda") != 0)
+        if (strcmp(document_text(device, "backend"), "cuda") != 0)
             continue;
-        if (first && strcmp(first, doctor_text(device, "name")) != 0)
+        if (first && strcmp(first, document_text(device, "name")) != 0)
             return 1;
-        first = doctor_text(device, "name");
+        first = document_text(device, "name");
     }
     return 0;
 }
@@ -104,8 +104,8 @@ void doctor_visibility(struct doctor *self)
 
 static void say_left_out(struct doctor *self, const json_t *device)
 {
-    int major = (int)doctor_number(device, "compute_major");
-    int minor = (int)doctor_number(device, "compute_minor");
+    int major = (int)document_number(device, "compute_major");
+    int minor = (int)document_number(device, "compute_minor");
 
     doctor_say(self, DEVICES, DOCTOR_WARNING,
                major < 7 || (major == 7 && minor < 5)
@@ -113,8 +113,8 @@ static void say_left_out(struct doctor *self, const json_t *device)
                      "cmake -DCUDAToolkit_ROOT=/usr/local/cuda-12.9"
                    : "build with a CUDA Toolkit that knows it",
                "%s %s is left out: this build has no code for sm_%d%d",
-               doctor_text(device, "spec"), doctor_text(device, "name"), major,
-               minor);
+               document_text(device, "spec"), document_text(device, "name"),
+               major, minor);
 }
 
 static void say_device(struct doctor *self, const json_t *device)
@@ -127,15 +127,15 @@ static void say_device(struct doctor *self, const json_t *device)
     }
     doctor_say(
         self, DEVICES, DOCTOR_OK, NULL, "%s %s, %s, %s, %s",
-        doctor_text(device, "spec"), doctor_text(device, "name"),
-        table_bytes(bytes, (double)doctor_number(device, "memory_bytes")),
-        doctor_text(device, "pci"), doctor_text(device, "uuid"));
+        document_text(device, "spec"), document_text(device, "name"),
+        table_bytes(bytes, (double)document_number(device, "memory_bytes")),
+        document_text(device, "pci"), document_text(device, "uuid"));
     if (json_is_true(json_object_get(device, "display")))
         doctor_say(self, DEVICES, DOCTOR_NOTE,
                    "let another GPU drive the display where there is one",
                    "%s drives a display, which slows both; kernels that take "
                    "seconds are ended by the driver",
-                   doctor_text(device, "spec"));
+                   document_text(device, "spec"));
 }
 
 /* How many the driver has, whatever a mask says. */
@@ -187,7 +187,7 @@ void doctor_devices(struct doctor *self)
                       doctor_exists(self, "/run/.containerenv");
     for (size_t i = 0; i < json_array_size(devices); ++i) {
         const json_t *device = json_array_get(devices, i);
-        if (strcmp(doctor_text(device, "backend"), "cuda") == 0)
+        if (strcmp(document_text(device, "backend"), "cuda") == 0)
             say_device(self, device);
     }
     say_hidden(self);
@@ -198,5 +198,5 @@ void doctor_devices(struct doctor *self)
     if (self->gpus == 0)
         doctor_say(self, DEVICES, DOCTOR_NOTE, NULL,
                    "%d cores for host members; simulated devices always work",
-                   (int)doctor_number(self->runtime, "cores_allowed"));
+                   (int)document_number(self->runtime, "cores_allowed"));
 }

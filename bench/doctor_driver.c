@@ -43,19 +43,6 @@ static void module_version(const struct doctor *self, char *out, size_t size)
         }
 }
 
-/* The adapter's own words why it has no device: of the notes of a topology. */
-static const char *adapter_note(const struct doctor *self)
-{
-    const json_t *notes = json_object_get(self->topology, "notes");
-
-    for (size_t i = 0; i < json_array_size(notes); ++i) {
-        const char *note = json_string_value(json_array_get(notes, i));
-        if (note && strncmp(note, "cuda: ", 6) == 0)
-            return note + 6;
-    }
-    return "";
-}
-
 static void without_driver(struct doctor *self, const char *why)
 {
     if (self->cards == 0 && !self->has_module)
@@ -85,13 +72,13 @@ static void without_driver(struct doctor *self, const char *why)
 
 static void say_driver(struct doctor *self)
 {
-    const char *note = adapter_note(self);
+    const char *note = document_note(self->topology, "cuda");
     const char *library =
-        doctor_text(json_object_get(self->now, "telemetry"), "driver");
+        document_text(json_object_get(self->now, "telemetry"), "driver");
     char module[64];
 
     module_version(self, module, sizeof module);
-    if (self->gpus == 0 && *note) {
+    if (self->gpus == 0 && note) {
         without_driver(self, note);
         return;
     }
@@ -103,13 +90,13 @@ static void say_driver(struct doctor *self)
                    "reboot, so that the kernel takes the version installed",
                    "the kernel has driver %s, the libraries are of %s", module,
                    library);
-    if (*note) /* some are there, some are left out */
+    if (note) /* some are there, some are left out */
         doctor_say(self, DRIVER, DOCTOR_NOTE, NULL, "%s", note);
 }
 
 static void say_toolkit(struct doctor *self)
 {
-    int64_t version = doctor_number(self->build, "cuda_version");
+    int64_t version = document_number(self->build, "cuda_version");
 
     if (version <= 0)
         doctor_say(self, DRIVER, DOCTOR_WARNING,
@@ -134,8 +121,8 @@ void doctor_driver(struct doctor *self)
 
 static void say_openblas(struct doctor *self, const json_t *library)
 {
-    const char *path = doctor_text(library, "path");
-    const char *note = doctor_text(library, "note");
+    const char *path = document_text(library, "path");
+    const char *note = document_text(library, "note");
 
     if (*path)
         doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "OpenBLAS: %s (%s)", path,
@@ -157,10 +144,10 @@ static void say_known(struct doctor *self)
     {
         if (strcmp(name, "openblas") == 0)
             say_openblas(self, library);
-        else if (strcmp(name, "cuda") == 0 && *doctor_text(library, "path"))
+        else if (strcmp(name, "cuda") == 0 && *document_text(library, "path"))
             doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "CUDA: %s (%s)",
-                       doctor_text(library, "path"),
-                       doctor_text(library, "note"));
+                       document_text(library, "path"),
+                       document_text(library, "note"));
     }
 }
 
@@ -246,11 +233,11 @@ static void say_nccl(struct doctor *self)
 static void say_nvml(struct doctor *self)
 {
     const json_t *telemetry = json_object_get(self->now, "telemetry");
-    const char *path = doctor_text(telemetry, "path");
+    const char *path = document_text(telemetry, "path");
 
     if (*path)
         doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "NVML %s: %s",
-                   doctor_text(telemetry, "version"), path);
+                   document_text(telemetry, "version"), path);
     else if (telemetry)
         doctor_say(
             self, LIBRARIES, self->gpus > 0 ? DOCTOR_WARNING : DOCTOR_NOTE,
@@ -258,7 +245,8 @@ static void say_nvml(struct doctor *self)
                              "libnvidia-ml1); after an update of the driver: "
                              "reboot"
                            : NULL,
-            "no telemetry, all else works: %s", doctor_text(telemetry, "note"));
+            "no telemetry, all else works: %s",
+            document_text(telemetry, "note"));
 }
 
 void doctor_libraries(struct doctor *self)

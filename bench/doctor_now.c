@@ -29,8 +29,8 @@ static int say_processes(struct doctor *self, const json_t *state)
 
     for (size_t i = 0; i < json_array_size(list); ++i) {
         const json_t *process = json_array_get(list, i);
-        int64_t pid = doctor_number(process, "pid");
-        int64_t bytes = doctor_number(process, "bytes");
+        int64_t pid = document_number(process, "pid");
+        int64_t bytes = document_number(process, "bytes");
         char name[64], held[24];
         if (pid == getpid())
             continue;
@@ -39,7 +39,7 @@ static int say_processes(struct doctor *self, const json_t *state)
                           : "claim devices before use: hdp_bench lease --gpus "
                             "1 -- COMMAND",
                    "%s is used by process %lld (%s)%s%s",
-                   doctor_text(state, "spec"), (long long)pid,
+                   document_text(state, "spec"), (long long)pid,
                    process_name(self, pid, name, sizeof name),
                    bytes < 0 ? "" : ", which holds ",
                    bytes < 0 ? "" : table_bytes(held, (double)bytes));
@@ -49,8 +49,8 @@ static int say_processes(struct doctor *self, const json_t *state)
 
 static void say_mode(struct doctor *self, const json_t *state, int others)
 {
-    const char *mode = doctor_text(state, "compute_mode");
-    const char *spec = doctor_text(state, "spec");
+    const char *mode = document_text(state, "compute_mode");
+    const char *spec = document_text(state, "spec");
 
     if (strcmp(mode, "prohibited") == 0)
         doctor_say(self, USERS, DOCTOR_ERROR,
@@ -72,8 +72,8 @@ static void say_mode(struct doctor *self, const json_t *state, int others)
 /* Memory that somebody has, also where nobody says who. */
 static void say_tenant(struct doctor *self, const json_t *state, int others)
 {
-    int64_t all = doctor_number(state, "memory_bytes");
-    int64_t left = doctor_number(state, "free_bytes");
+    int64_t all = document_number(state, "memory_bytes");
+    int64_t left = document_number(state, "free_bytes");
     char held[24], of[24];
 
     if (others || all <= 0 || left < 0 || all - left < all / 10)
@@ -81,7 +81,7 @@ static void say_tenant(struct doctor *self, const json_t *state, int others)
     doctor_say(self, USERS, DOCTOR_NOTE,
                "nvidia-smi as an administrator names the processes",
                "%s: %s of %s are taken, and nobody says by whom",
-               doctor_text(state, "spec"),
+               document_text(state, "spec"),
                table_bytes(held, (double)(all - left)),
                table_bytes(of, (double)all));
 }
@@ -114,9 +114,9 @@ static const char *remedy_of(const char *reason)
 static void say_clocks(struct doctor *self, const json_t *state)
 {
     const json_t *list = json_object_get(state, "low_because");
-    const char *spec = doctor_text(state, "spec");
-    int clock = (int)doctor_number(state, "clock_mhz");
-    int most = (int)doctor_number(state, "clock_max_mhz"), told = 0;
+    const char *spec = document_text(state, "spec");
+    int clock = (int)document_number(state, "clock_mhz");
+    int most = (int)document_number(state, "clock_max_mhz"), told = 0;
 
     for (size_t i = 0; i < json_array_size(list); ++i) {
         const char *reason = json_string_value(json_array_get(list, i));
@@ -124,24 +124,24 @@ static void say_clocks(struct doctor *self, const json_t *state)
             continue;
         doctor_say(self, CLOCKS, severity_of(reason), remedy_of(reason),
                    "%s runs at %d of %d MHz, %d C: %s", spec, clock, most,
-                   (int)doctor_number(state, "temperature_celsius"), reason);
+                   (int)document_number(state, "temperature_celsius"), reason);
         told = 1;
     }
     if (!told && clock >= 0)
         doctor_say(self, CLOCKS, DOCTOR_OK, NULL, "%s: %d of %d MHz, %d C%s",
                    spec, clock, most,
-                   (int)doctor_number(state, "temperature_celsius"),
+                   (int)document_number(state, "temperature_celsius"),
                    json_array_size(list) ? ", idle" : "");
 }
 
 static void say_slot(struct doctor *self, const json_t *state)
 {
     const json_t *pcie = json_object_get(state, "pcie");
-    int64_t width = doctor_number(pcie, "width");
-    int64_t most = doctor_number(pcie, "width_max");
-    int64_t generation = doctor_number(pcie, "generation");
-    int64_t newest = doctor_number(pcie, "generation_max");
-    const char *spec = doctor_text(state, "spec");
+    int64_t width = document_number(pcie, "width");
+    int64_t most = document_number(pcie, "width_max");
+    int64_t generation = document_number(pcie, "generation");
+    int64_t newest = document_number(pcie, "generation_max");
+    const char *spec = document_text(state, "spec");
 
     if (width > 0 && most > width)
         doctor_say(self, LINKS, DOCTOR_WARNING,
@@ -163,9 +163,9 @@ static const char *spec_of(const struct doctor *self, const json_t *link,
                            const char *end)
 {
     const json_t *devices = json_object_get(self->topology, "devices");
-    int64_t index = doctor_number(link, end);
+    int64_t index = document_number(link, end);
 
-    return doctor_text(json_array_get(devices, (size_t)index), "spec");
+    return document_text(json_array_get(devices, (size_t)index), "spec");
 }
 
 static void say_peers(struct doctor *self)
@@ -178,7 +178,7 @@ static void say_peers(struct doctor *self)
         int peer = json_is_true(json_object_get(link, "peer"));
         char *list = peer ? with : without;
         size_t used = strlen(list);
-        if (doctor_number(link, "from") >= doctor_number(link, "to") ||
+        if (document_number(link, "from") >= document_number(link, "to") ||
             used + 140 > sizeof with)
             continue;
         snprintf(list + used, sizeof with - used, "%s%.64s and %.64s",
@@ -204,9 +204,10 @@ void doctor_now(struct doctor *self)
     for (size_t i = 0; i < json_array_size(states); ++i) {
         const json_t *state = json_array_get(states, i);
         int others = say_processes(self, state);
-        if (*doctor_text(state, "note"))
+        if (*document_text(state, "note"))
             doctor_say(self, USERS, DOCTOR_NOTE, NULL, "%s: %s",
-                       doctor_text(state, "spec"), doctor_text(state, "note"));
+                       document_text(state, "spec"),
+                       document_text(state, "note"));
         say_mode(self, state, others);
         say_tenant(self, state, others);
     }

@@ -145,8 +145,8 @@ static const char *told_way(const struct check *check, int forward)
 
     for (size_t i = 0; i < json_array_size(ways); ++i) {
         const json_t *row = json_array_get(ways, i);
-        if (doctor_number(row, "from") == !forward)
-            return doctor_text(row, "way");
+        if (document_number(row, "from") == !forward)
+            return document_text(row, "way");
     }
     return NULL;
 }

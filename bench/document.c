@@ -211,3 +211,33 @@ json_t *document_sample(const double *ns, size_t n)
     json_object_set_new(json, "samples", samples);
     return json;
 }
+
+/* ---- members of a tree ------------------------------------------------------ */
+
+const char *document_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+int64_t document_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
+}
+
+const char *document_note(const json_t *topology, const char *adapter)
+{
+    const json_t *notes = json_object_get(topology, "notes");
+    size_t length = strlen(adapter);
+
+    for (size_t i = 0; i < json_array_size(notes); ++i) {
+        const char *note = json_string_value(json_array_get(notes, i));
+        if (note && strncmp(note, adapter, length) == 0 &&
+            strncmp(note + length, ": ", 2) == 0)
+            return note + length + 2;
+    }
+    return NULL;
+}

@@ -54,4 +54,13 @@ json_t *document_text_or_null(const char *text);
 json_t *document_ints(const int64_t *values, int count);
 json_t *document_reals(const double *values, int count);
 json_t *document_sample(const double *ns, size_t n); /* n, median, mad ... */
+
+/* Members of a tree, the library's or one's own, which live as long as it. */
+
+/** "" where there is no such text. */
+const char *document_text(const json_t *object, const char *key);
+/** -1 where there is no such integer. */
+int64_t document_number(const json_t *object, const char *key);
+/** What a topology's notes say of an adapter; NULL: nothing. */
+const char *document_note(const json_t *topology, const char *adapter);
 #endif
