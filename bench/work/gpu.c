@@ -8,7 +8,7 @@
 
 #include "gpu_inner.h"
 
-enum { BLOCK = 256, BLOCKS_MAX = 4096 };
+enum { BLOCK = 256, BLOCKS_MAX = 4096 }; /* the rest is strides */
 
 int gpu_is(const struct gpu *gpu, int32_t member)
 {

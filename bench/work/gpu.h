@@ -74,6 +74,7 @@ struct gpu_product {
     float alpha, beta;
     int32_t dtype;
 };
+/** Enqueues it. 0: it failed. */
 int gpu_multiply(struct gpu *gpu, int32_t member,
                  const struct gpu_product *product);
 

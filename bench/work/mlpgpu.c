@@ -352,9 +352,9 @@ struct mlpgpu *mlpgpu_create(struct gpu *gpu, int32_t member, int32_t dtype,
     }
     if (complete &&
         gpu_upload(gpu, member, self->set_pixels, set->pixels.data,
-                   blocks[6].bytes) &&
+                   (size_t)set->count * IN) &&
         gpu_upload(gpu, member, self->set_labels, set->labels.data,
-                   blocks[7].bytes))
+                   (size_t)set->count))
         return self;
     mlpgpu_destroy(self);
     return NULL;

@@ -11,7 +11,11 @@
 #include "work.h"
 #include "workkernels.h"
 
-enum { SEED = 1, BASE_MAX = 63, OFFSET_MAX = 64 };
+enum {
+    SEED = 1,
+    BASE_MAX = 63,  /* of hdpk_pattern_base() */
+    OFFSET_MAX = 64 /* so that any type but the narrowest holds the sums */
+};
 
 /* Element i of a member is factor * base(i) + offset. */
 struct pattern {
