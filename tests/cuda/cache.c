@@ -77,15 +77,6 @@ static void write_machine(const struct card *first, const struct card *second)
     json_decref(root);
 }
 
-/* NULL: not set. */
-static void set(const char *name, const char *value)
-{
-    if (value)
-        (void)setenv(name, value, 1);
-    else
-        (void)unsetenv(name);
-}
-
 /* A process of its own, as far as CUDA goes. */
 static hdp_profile *calibrate(struct measured *own, const char *mask,
                               const char *order, const char *more,
@@ -95,8 +86,8 @@ static hdp_profile *calibrate(struct measured *own, const char *mask,
                                             .cache = cache_path };
     hdp_profile *profile = NULL;
 
-    set("CUDA_VISIBLE_DEVICES", mask);
-    set("CUDA_DEVICE_ORDER", order);
+    life_variable("CUDA_VISIBLE_DEVICES", mask);
+    life_variable("CUDA_DEVICE_ORDER", order);
     (void)snprintf(words, sizeof words, "machine=%s %s", machine_path, more);
     measured_open(own, words, spec);
     expect_ok(hdp_calibrate(&profile, own->group, &options));
@@ -175,8 +166,8 @@ static int fresh(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    set("CUDA_VISIBLE_DEVICES", NULL);
-    set("CUDA_DEVICE_ORDER", NULL);
+    life_variable("CUDA_VISIBLE_DEVICES", NULL);
+    life_variable("CUDA_DEVICE_ORDER", NULL);
     (void)snprintf(words, sizeof words, "rm -r %s", folder);
     return system(words);
 }
@@ -261,7 +252,7 @@ static void sums_are_part_of_the_question(void **state)
     struct measured own;
 
     (void)state;
-    set("CUDA_VISIBLE_DEVICES", NULL);
+    life_variable("CUDA_VISIBLE_DEVICES", NULL);
     measured_open(&own, "machine=turing", "cuda:all");
     expect_ok(hdp_calibrate(&profile, own.group, &plain));
     hdp_profile_destroy(profile);

@@ -9,6 +9,15 @@
 
 enum { LIFE_LOG = 8192 }; /* bytes of warnings kept */
 
+/* NULL: not set. */
+static inline void life_variable(const char *name, const char *value)
+{
+    if (value)
+        assert_int_equal(setenv(name, value, 1), 0);
+    else
+        assert_int_equal(unsetenv(name), 0);
+}
+
 /* `words` describe the machine, as FAKE_CUDA does. */
 static inline void life_start(const char *words)
 {

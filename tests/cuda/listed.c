@@ -89,8 +89,8 @@ static void numbers_are_cudas_and_uuids_stay(void **state)
     expect_number(0, looked_said(&own, "CUDA_DEVICE_ORDER"), "warnings");
     looked_close(&own);
 
-    looked_variable("CUDA_VISIBLE_DEVICES", NULL);
-    looked_variable("CUDA_DEVICE_ORDER", NULL);
+    life_variable("CUDA_VISIBLE_DEVICES", NULL);
+    life_variable("CUDA_DEVICE_ORDER", NULL);
     life_start("machine=desk");
     looked_open(&own);
     expect_number(1, looked_said(&own, "CUDA_DEVICE_ORDER is not set"),

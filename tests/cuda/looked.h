@@ -9,20 +9,11 @@ struct looked {
     char log[LIFE_LOG]; /* warnings, a line each */
 };
 
-/* NULL: not set. */
-static inline void looked_variable(const char *name, const char *value)
-{
-    if (value)
-        assert_int_equal(setenv(name, value, 1), 0);
-    else
-        assert_int_equal(unsetenv(name), 0);
-}
-
 /* A process that begins now, as far as CUDA is concerned; numbers by slot. */
 static inline void looked_start(const char *words, const char *mask)
 {
-    looked_variable("CUDA_VISIBLE_DEVICES", mask);
-    looked_variable("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    life_variable("CUDA_VISIBLE_DEVICES", mask);
+    life_variable("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     life_start(words);
 }
 

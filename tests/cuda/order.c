@@ -77,8 +77,8 @@ static void go(struct run *run, const char *order, const char *mask)
     char words[320];
 
     (void)snprintf(words, sizeof words, "machine=%s", machine);
-    looked_variable("CUDA_VISIBLE_DEVICES", mask);
-    looked_variable("CUDA_DEVICE_ORDER", order);
+    life_variable("CUDA_VISIBLE_DEVICES", mask);
+    life_variable("CUDA_DEVICE_ORDER", order);
     life_start(words);
     expect_ok(hdp_context_create(&own.context, &options));
     expect_ok(hdp_group_create_spec(&group, own.context, "cuda:0,1", NULL));

@@ -145,7 +145,7 @@ static void a_repeat_is_said_in_words(void **state)
     looked_close(&own);
 
     looked_start(words, "0");
-    looked_variable("CUDA_DEVICE_ORDER", "pci_bus_id");
+    life_variable("CUDA_DEVICE_ORDER", "pci_bus_id");
     assert_int_equal(fake_start(words), 0);
     looked_open(&own);
     looked_failed(hdp_group_create_spec(&group, own.context, "cuda:0", NULL),
@@ -189,7 +189,7 @@ static void a_late_mask_is_reported_and_not_obeyed(void **state)
     looked_failed(hdp_group_create(&group, own.context, &six, 1, NULL),
                   HDP_ERR_NOT_FOUND, "logical ids 0 to 5");
 
-    looked_variable("CUDA_VISIBLE_DEVICES", "7");
+    life_variable("CUDA_VISIBLE_DEVICES", "7");
     looked_again(&own);
     expect_number(6, looked_count(&own), "GPUs after the change");
     expect_number(1, looked_info(&own).mask_changed, "changed");
