@@ -86,8 +86,7 @@ static const struct {
           "attempt to terminate a thread-local capture sequence from another "
           "thread"),
     NAMED(cudaErrorTimeout, "wait operation timed out"),
-    NAMED(cudaErrorExternalDevice,
-          "an async error has occured in external entity outside of CUDA"),
+    NAMED(cudaErrorExternalDevice, "an error of a device outside of CUDA"),
     NAMED(cudaErrorUnknown, "unknown error"),
 };
 
