@@ -255,10 +255,41 @@ static void fingerprints_tell_groups_apart(void **state)
 /* ---- memory --------------------------------------------------------------- */
 
 /* What the report says is held is what the allocator gave; trim gives it all
- * back; the next step takes the same again. */
+ * back. */
+static void step_and_trim(struct scene *scene, struct job *job,
+                          struct ledger *ledger, int round)
+{
+    hdp_report_info info = { .size = sizeof info };
+    hdp_report *report = NULL;
+    int32_t m;
+
+    job_reset(job);
+    expect_ok(hdp_run(&report, scene->group, scene->plan, &job->work));
+    expect_right(job, "round %d", round);
+    expect_ok(hdp_report_get(&info, report));
+    for (m = 0; m < MEMBERS; ++m) {
+        int64_t rows = shares[m] * JOB_WIDTH * (int64_t)sizeof(double);
+        expect_number(atomic_load(&ledger->held[m]), info.held_bytes[m],
+                      "round %d: held_bytes[%d]", round, (int)m);
+        if (info.held_bytes[m] < 2 * rows ||
+            info.peak_bytes[m] < info.held_bytes[m])
+            fail_msg("member %d: expected %lld held bytes at least, got %lld, "
+                     "peak %lld",
+                     (int)m, (long long)(2 * rows),
+                     (long long)info.held_bytes[m],
+                     (long long)info.peak_bytes[m]);
+    }
+    hdp_report_destroy(report);
+    expect_ok(hdp_group_trim(scene->group));
+    for (m = 0; m < MEMBERS; ++m)
+        expect_number(0, atomic_load(&ledger->held[m]),
+                      "held by member %d after trim", (int)m);
+}
+
+/* The next step takes the same again; what is refused is said, and passes. */
 static void memory_is_the_callers(void **state)
 {
-    int32_t threads, m;
+    int32_t threads;
     int round;
 
     (void)state;
@@ -275,31 +306,8 @@ static void memory_is_the_callers(void **state)
         struct job job;
         scene_open(&scene, "sim:0-2/item=1us", shares, MEMBERS, &options);
         job_open(&job, ROWS, MEMBERS);
-        for (round = 0; round < 3; ++round) {
-            hdp_report *report = NULL;
-            hdp_report_info info = { .size = sizeof info };
-            job_reset(&job);
-            expect_ok(hdp_run(&report, scene.group, scene.plan, &job.work));
-            expect_right(&job, "round %d", round);
-            expect_ok(hdp_report_get(&info, report));
-            for (m = 0; m < MEMBERS; ++m) {
-                int64_t rows = shares[m] * JOB_WIDTH * (int64_t)sizeof(double);
-                expect_number(atomic_load(&ledger.held[m]), info.held_bytes[m],
-                              "round %d: held_bytes[%d]", round, (int)m);
-                if (info.held_bytes[m] < 2 * rows ||
-                    info.peak_bytes[m] < info.held_bytes[m])
-                    fail_msg("member %d: expected %lld held bytes at least, "
-                             "got %lld, peak %lld",
-                             (int)m, (long long)(2 * rows),
-                             (long long)info.held_bytes[m],
-                             (long long)info.peak_bytes[m]);
-            }
-            hdp_report_destroy(report);
-            expect_ok(hdp_group_trim(scene.group));
-            for (m = 0; m < MEMBERS; ++m)
-                expect_number(0, atomic_load(&ledger.held[m]),
-                              "held by member %d after trim", (int)m);
-        }
+        for (round = 0; round < 3; ++round)
+            step_and_trim(&scene, &job, &ledger, round);
         atomic_store(&ledger.refusing, 1);
         expect_status(HDP_ERR_MEMORY,
                       hdp_run(NULL, scene.group, scene.plan, &job.work));

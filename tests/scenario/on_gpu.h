@@ -1,11 +1,10 @@
 /* A function of the host, on a GPU member: its rows come to the host, the
  * function works on them there, and what it wrote goes back. So a scenario needs
- * no kernel, and the same lines run on every kind of device.
- *
- * ON_GPU(f) makes f_on_gpu, for hdp_work.cuda. Where the tests are built
- * without a CUDA to run on there is no GPU member, and f_on_gpu is f. */
+ * no kernel, and the same lines run on every kind of device. */
 #ifndef ON_GPU_H
 #define ON_GPU_H
+/* ON_GPU(f) makes f_on_gpu, for hdp_work.cuda. Where the tests are built
+ * without a CUDA to run on there is no GPU member, and f_on_gpu is f. */
 #include <stdlib.h>
 #include <string.h>
 #include <hdp/hdp.h>
