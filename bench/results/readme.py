@@ -82,6 +82,37 @@ def learned():
     ]
 
 
+def gpu_rows(result):
+    for row in result["results"]:
+        shares = " + ".join(f"{share:,}" for share in row["shares"])
+        step = row["step_ns"]
+        spread = 100 * step["mad"] / step["median"]
+        yield (f"| {row['rule']} | {shares} | {step['median'] / 1e6:.2f} ms | "
+               f"{spread:.1f} % | {row['speedup_vs_equal']:.2f} × | "
+               f"{row['speedup_vs_best_single']:.2f} × | "
+               f"{row['efficiency']:.3f} |")
+
+
+def on_gpus():
+    result = json.loads((HERE / "run-mlp-h200-pair.json").read_text())
+    devices = " and ".join(f"`{device['spec']}` ({device['name']})"
+                           for device in result["devices"])
+    check = result["check"]
+    return [
+        f"A training step on two unequal GPUs, {devices}, forward, backward, "
+        "weighted mean of the gradients and update in bf16 (`hdp_bench run "
+        f"--work mlp`), commit {result['tool']['build']['commit'][:12]}; "
+        f"gradients within {check['max_rel_error']:.1e} of {check['against']} "
+        f"(allowed {check['tolerance']:.0e}):",
+        "",
+        "| rule | rows | step | MAD | against equal | against one GPU | "
+        "of the optimum |",
+        "|---|---|---|---|---|---|---|",
+        *gpu_rows(result),
+        "",
+    ]
+
+
 def table():
     result = json.loads((HERE / "demo-host.json").read_text())
     slowed = [device["slowdown"] for device in result["devices"]
@@ -89,6 +120,7 @@ def table():
     step = result["results"][0]["step_ns"]
     return "\n".join([
         BEGIN,
+        *on_gpus(),
         f"A training step on two host members ({'; '.join(slowed)}), "
         f"`hdp_bench demo`, commit {result['tool']['build']['commit'][:12]}: "
         f"medians of {step['n']} rounds in which the rules take turns; "
@@ -107,10 +139,10 @@ def table():
         *empty_rows(),
         "",
         *learned(),
-        "Measured on two cores of a virtual machine without a GPU "
+        "All but the GPUs: two cores of a virtual machine without one "
         f"({result['devices'][0]['name']}); every sample is in "
-        "[`bench/results`](bench/results). "
-        "No GPU has been measured yet.",
+        "[`bench/results`](bench/results). Reduces of GPUs go through pinned "
+        "memory in this version, and are not yet fast.",
         END,
     ])
 
