@@ -1,12 +1,5 @@
 /* The device port: what a member can do, one table an adapter. Private: the
- * verbs call it, the adapters implement it, nobody else sees it.
- *
- * Common to all hooks, so that none repeats it: all hooks of one device are
- * called by one thread at a time, its member's (in CALLER mode the caller's).
- * Hooks never call a verb. A status other than HDP_OK was born with
- * hdpi_fail(); the member is then as before the call unless the hook says
- * otherwise. "Queue" is the member's own queue; where an adapter works
- * synchronously, queue order is program order. */
+ * verbs call it, the adapters implement it, nobody else sees it. */
 #ifndef HDPI_DEVICE_H
 #define HDPI_DEVICE_H
 #include <pthread.h>
@@ -119,6 +112,12 @@ struct hdpi_probe {
     int32_t size_count;
 };
 
+/* Common to all hooks, so that none repeats it: all hooks of one device are
+ * called by one thread at a time, its member's (in CALLER mode the caller's);
+ * those that take no device may be called by any. Hooks never call a verb. A
+ * status other than HDP_OK was born with hdpi_fail(); the member is then as
+ * before the call unless the hook says otherwise. "Queue" is the member's own
+ * queue; where an adapter works synchronously, queue order is program order. */
 struct hdpi_device_ops {
     const char *name;  /* "host" */
     int32_t kind;      /* HDP_HOST ... */
@@ -291,7 +290,8 @@ const struct hdpi_device_ops *const *hdpi_device_adapters(void);
 const struct hdpi_device_ops *hdpi_device_adapter(int32_t kind);
 
 /** Makes the member of one row: allocates state_size zeroed bytes, fills the
- *  base and calls open; closes and frees on error. *out NULL then. */
+ *  base and calls open; closes and frees on error. *out NULL then. The site (may
+ *  be NULL) and a lent queue (NULL: none) must outlive the member. */
 hdp_status hdpi_device_open(struct hdpi_device **out,
                             const struct hdpi_device_row *row, int32_t member,
                             int32_t rank, const struct hdpi_site *site,
