@@ -85,7 +85,7 @@ static hdp_status run(hdp_executor *executor)
     for (double *memory : mean)
         cudaFree(memory);
     return status != HDP_OK || fabs(result - 99) < 1e-6 ? status
-                                                         : HDP_ERR_INTERNAL;
+                                                        : HDP_ERR_INTERNAL;
 }
 
 int main()
