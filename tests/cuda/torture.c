@@ -1,7 +1,8 @@
 /* Each call of CUDA that a whole life makes, made to fail once and from then
  * on: no crash, no leak, no hang, no broken rule, a documented status, and a
  * clean life afterwards. Prints the sites, how often they were hit, and what
- * came of it. By itself at most 25 failures a site; --all tries every one. */
+ * came of it. By itself a few calls of each site, from its first to its last;
+ * --all tries every one. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -9,7 +10,7 @@
 #include "fakecuda/fake.h"
 #include "scenario/job.h"
 
-enum { ROWS = 24, CAP = 25, LIFE_SECONDS = 30, WORDS = 256, SITES_MAX = 128 };
+enum { ROWS = 24, CAP = 4, LIFE_SECONDS = 30, WORDS = 256, SITES_MAX = 128 };
 
 struct stage {
     const char *name, *words, *spec, *only; /* sites that begin so; NULL: all */
@@ -151,7 +152,7 @@ static void describe(char *out, size_t capacity, const char *site, int64_t nth,
     int own =
         makes || strncmp(site, "cu", 2) != 0 || strncmp(site, "cublas", 6) == 0;
 
-    (void)snprintf(out, capacity, "fail=%s:%lld%s%s", site, (long long)nth,
+    (void)snprintf(out, capacity, "fail=%.64s:%lld%s%s", site, (long long)nth,
                    lasting ? "-" : "", own ? "" : ":304");
 }
 
@@ -202,14 +203,31 @@ struct count {
     int64_t tried, bad, lost;
 };
 
+/* The calls of one site, of which `hits` are made to fail. */
+struct target {
+    const char *site;
+    int64_t calls, hits;
+};
+
+/* Failure number i: a call once, the same for good, and so on to the last. */
+static void aim(char *out, size_t capacity, const struct target *target,
+                int64_t i)
+{
+    int64_t nth = 1;
+
+    if (target->hits > 1)
+        nth += i / 2 * (target->calls - 1) / (target->hits - 1);
+    describe(out, capacity, target->site, nth, (int)(i % 2));
+}
+
 /* In a child: failures number `from` on; its exit code is the number of the
  * first that it did not get through, counted from `from`, over a pipe. */
-static void work_on(const struct stage *stage, const char *site, int64_t from,
-                    int64_t end, int out)
+static void work_on(const struct stage *stage, const struct target *target,
+                    int64_t from, int out)
 {
-    for (int64_t i = from; i < end; ++i) {
+    for (int64_t i = from; i < 2 * target->hits; ++i) {
         char fault[WORDS], result;
-        describe(fault, sizeof fault, site, i / 2 + 1, (int)(i % 2));
+        aim(fault, sizeof fault, target, i);
         result = (char)fail_once(stage, fault);
         if (write(out, &result, 1) != 1 || result == 2)
             break;
@@ -218,8 +236,8 @@ static void work_on(const struct stage *stage, const char *site, int64_t from,
 }
 
 /* How many failures a child got through; what it died of is a fault. */
-static int64_t one_child(const struct stage *stage, const char *site,
-                         int64_t from, int64_t end, struct count *count)
+static int64_t one_child(const struct stage *stage, const struct target *target,
+                         int64_t from, struct count *count)
 {
     int pipes[2], status = 0;
     int64_t through = 0;
@@ -232,7 +250,7 @@ static int64_t one_child(const struct stage *stage, const char *site,
     assert_true(child >= 0);
     if (child == 0) {
         (void)close(pipes[0]);
-        work_on(stage, site, from, end, pipes[1]);
+        work_on(stage, target, from, pipes[1]);
     }
     (void)close(pipes[1]);
     while (read(pipes[0], &result, 1) == 1) {
@@ -245,8 +263,7 @@ static int64_t one_child(const struct stage *stage, const char *site,
     (void)waitpid(child, &status, 0);
     if (!WIFSIGNALED(status))
         return through;
-    describe(fault, sizeof fault, site, (from + through) / 2 + 1,
-             (int)((from + through) % 2));
+    aim(fault, sizeof fault, target, from + through);
     print_error("%s, %s: %s\n", stage->name, fault,
                 WTERMSIG(status) == SIGALRM ? "hangs"
                                             : strsignal(WTERMSIG(status)));
@@ -258,11 +275,12 @@ static int64_t one_child(const struct stage *stage, const char *site,
 static int64_t torture(const struct stage *stage, const char *site,
                        int64_t calls, int64_t cap)
 {
-    int64_t hits = calls < cap ? calls : cap, at = 0;
+    const struct target target = { site, calls, calls < cap ? calls : cap };
     struct count count = { 0, 0, 0 };
+    int64_t at = 0;
 
-    while (at < 2 * hits) {
-        int64_t through = one_child(stage, site, at, 2 * hits, &count);
+    while (at < 2 * target.hits) {
+        int64_t through = one_child(stage, &target, at, &count);
         if (through == 0)
             fail_msg("%s, %s: no failure could be tried", stage->name, site);
         at += through;
