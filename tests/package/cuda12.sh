@@ -7,6 +7,8 @@
 # the driver program nvcc, cudafe++, cicc, fatbinary and nvlink are not. But
 # NVRTC, the same compiler as a library, is whole; its machine code becomes a
 # fatbin by the fatbinary of the toolkit that is here, where there is one.
+#   cuda12.sh                all of that; fetches 700 MB
+#   cuda12.sh --headers DIR  the headers alone, cuBLAS's from DIR; 40 MB
 set -eu
 source=${HDP_SOURCE_DIR:?}
 cc=${HDP_CC:-cc}
@@ -14,6 +16,7 @@ here=$source/tests/package
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
+also=
 skip() {
     echo "skipped: $1"
     exit 77
@@ -56,13 +59,27 @@ adapter_with() {
         # shellcheck disable=SC2086
         "$cc" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow \
             -Wconversion -Wundef -Werror -fsyntax-only -I"$source/include" \
-            -I"$source/src" -I"$source/kernels" $flags "$file"
+            -I"$source/src" -I"$source/kernels" $flags $also "$file"
         count=$((count + 1))
     done
     echo "headers of CUDA $text: $count files of the adapter compile"
 }
 
 python3 -m pip --version >/dev/null 2>&1 || skip "there is no pip"
+if [ "${1:-}" = --headers ]; then
+    mkdir "$tmp/cublas"
+    cp "$2"/cublas*.h "$tmp/cublas"
+    # Types that the newer cuBLAS names and the adapter does not.
+    also="-DcudaEmulationSpecialValuesSupport=int
+        -DcudaEmulationMantissaControl=int"
+    for version in 12.9 12.0; do
+        take $version "nvidia-cuda-runtime-cu12==$version.*" \
+            "nvidia-cuda-nvcc-cu12==$version.*"
+        adapter_with $version "$tmp/$version/nvidia/cuda_runtime/include" \
+            "$tmp/$version/nvidia/cuda_nvcc/include" "$tmp/cublas"
+    done
+    exit 0
+fi
 take 12.9 'nvidia-cuda-runtime-cu12==12.9.*' 'nvidia-cuda-nvcc-cu12==12.9.*' \
     'nvidia-cuda-nvrtc-cu12==12.9.*' 'nvidia-cublas-cu12==12.9.*'
 take 12.0 'nvidia-cuda-runtime-cu12==12.0.*' 'nvidia-cuda-nvcc-cu12==12.0.*'
