@@ -32,9 +32,7 @@ static hdp_status sample_probe(struct hdpi_sampler *own, int64_t items,
     else
         HDPI_RETURN_IF(device->ops->probe(device, &own->probe));
     HDPI_RETURN_IF(device->ops->mark(device, &own->to, HDPI_MARK_TIME));
-    HDPI_RETURN_IF(device->ops->wait(
-        device, atomic_load_explicit(&own->member->step->deadline_ns,
-                                     memory_order_relaxed)));
+    HDPI_RETURN_IF(hdpi_member_wait(own->member));
     if (own->link)
         HDPI_RETURN_IF(
             hdpi_link_times(own->link, device, &own->from, &own->to));
@@ -230,7 +228,7 @@ static hdp_status open_probe(struct hdpi_sampler *own)
                                       .width = own->whole->width };
     status = device->ops->probe_open(device, &own->probe);
     if (status != HDP_ERR_UNSUPPORTED)
-        return status;
+        return hdpi_member_judge(own->member, status);
     own->lacks = 1;
     *hdpi_error() = before; /* lacking a dtype is a finding, no failure */
     return HDP_OK;

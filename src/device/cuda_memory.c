@@ -70,17 +70,25 @@ static void give_back(struct cuda *self, const struct cuda_block *block)
     *hdpi_error() = before;
 }
 
+/* While the queue is stuck the block stays in the table: by the time of the
+ * close it may have ended. */
 static void release(struct cuda *self, const void *memory)
 {
-    struct cuda_block block = drop(self, memory);
+    struct cuda_block block;
 
+    if (cuda_may_call() == HDP_OK && !cuda_queue_end(self))
+        return;
+    block = drop(self, memory);
     give_back(self, &block);
 }
 
 void cuda_memory_close(struct cuda *self)
 {
-    while (self->block_count > 0)
-        release(self, self->blocks[self->block_count - 1].memory);
+    while (self->block_count > 0) {
+        struct cuda_block block =
+            drop(self, self->blocks[self->block_count - 1].memory);
+        give_back(self, &block);
+    }
     free(self->blocks);
     self->blocks = NULL;
     self->block_capacity = 0;
