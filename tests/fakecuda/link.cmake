@@ -73,6 +73,11 @@ foreach(source IN LISTS sources)
     hdp_test(NAME cuda.${name} LABELS cuda COMMAND cuda_${name})
 endforeach()
 
+# Every call instead of a few, which takes many minutes: `ctest -L long`.
+hdp_test(NAME cuda.torture_whole LABELS "cuda;long;by_hand"
+    COMMAND cuda_torture --all)
+set_tests_properties(cuda.torture_whole PROPERTIES TIMEOUT 3600)
+
 # The scenarios that work on any group, on the GPUs of each shipped machine. A
 # machine's devices stand several times where a scenario wants eight.
 set(hdp_fake_scenarios
