@@ -47,9 +47,10 @@ static void step_on(struct hdpi_sampler *own)
 /* Clocks that fall or rise: the older half of the samples against the newer,
  * beyond what their noise makes of two medians. Members that stop at different
  * times would then be compared at different clocks. */
-static int is_moving(const struct hdpi_series *top, double noise)
+static int is_moving(struct hdpi_sampler *own, const struct hdpi_series *top,
+                     double noise)
 {
-    double older[HDPI_SAMPLES_MAX / 2], newer[HDPI_SAMPLES_MAX / 2];
+    double *older = own->scratch, *newer = older + HDPI_SAMPLES_MAX / 2;
     size_t count = hdpi_series_kept(top), half = count / 2;
     size_t first = (size_t)top->seen - count;
 
@@ -63,10 +64,9 @@ static int is_moving(const struct hdpi_series *top, double noise)
 
 /* The last medians agree, the median of all is known well enough, and nothing
  * moves. */
-static int has_settled(const struct hdpi_sampler *own,
-                       const struct hdpi_series *top)
+static int has_settled(struct hdpi_sampler *own, const struct hdpi_series *top)
 {
-    double values[HDPI_SAMPLES_MAX], noise;
+    double *values = own->scratch, noise;
     size_t count = hdpi_series_kept(top);
 
     if (own->median_count < HDPI_BLOCKS)
@@ -77,7 +77,7 @@ static int has_settled(const struct hdpi_sampler *own,
     memcpy(values, top->ns, count * sizeof *values);
     noise = hdpi_relative_mad(values, count);
     return MEDIAN_SE * noise <= CERTAIN * sqrt((double)count) &&
-           !is_moving(top, noise);
+           !is_moving(own, top, noise);
 }
 
 /* A median of every few samples of the largest size tells whether times are
@@ -237,9 +237,10 @@ static hdp_status pass_gate(struct hdpi_sampler *own)
     return HDP_OK;
 }
 
-static double median_of(const struct hdpi_series *series)
+static double median_of(struct hdpi_sampler *own,
+                        const struct hdpi_series *series)
 {
-    double values[HDPI_SAMPLES_MAX];
+    double *values = own->scratch;
     size_t count = hdpi_series_kept(series);
 
     memcpy(values, series->ns, count * sizeof *values);
@@ -256,15 +257,15 @@ static double per_second(double bytes, double ns)
 static void conclude(struct hdpi_sampler *own)
 {
     const struct hdpi_series *top = &own->series[own->size_count - 1];
-    double items = (double)top->items, ns = median_of(top);
+    double items = (double)top->items, ns = median_of(own, top);
 
     switch (hdpi_sampler_course(own)->kind) {
     case HDP_PROBE_LINK:
         items *= HDPI_LINK_ITEM_BYTES;
         own->found.in_bytes_per_second =
-            per_second(items, median_of(&own->ways[0]));
+            per_second(items, median_of(own, &own->ways[0]));
         own->found.out_bytes_per_second =
-            per_second(items, median_of(&own->ways[1]));
+            per_second(items, median_of(own, &own->ways[1]));
         break;
     case HDP_PROBE_COPY:
         own->found.copy_bytes_per_second =

@@ -63,6 +63,7 @@ struct hdpi_sampler {
     double elapsed_ns; /* since the gate, on this member's own clock */
     double recent[HDPI_BLOCK], medians[HDPI_BLOCKS], first_median;
     int64_t median_count;
+    double scratch[HDPI_SAMPLES_MAX]; /* for medians: stacks may be small */
 };
 
 /* One kind of thing measured, by all members at once. HDP_PROBE_ALL has four,

@@ -44,25 +44,37 @@ static const struct hdpi_symbol symbols[] = {
 
 /* ---- the self-check ------------------------------------------------------ */
 
-/* Ragged sizes: below, at and beyond what kernels unroll by. Small, because
- * the caller's thread may have a stack of 64 KiB. */
+/* Ragged sizes: below, at and beyond what kernels unroll by. Small, and one
+ * place for both types, because the caller's thread may have a stack of 64 KiB,
+ * of which the CUDA runtime's own variables take 12. */
 static const int32_t sizes[][3] = {
-    { 1, 1, 1 }, { 3, 5, 7 }, { 16, 16, 16 }, { 17, 33, 9 }, { 21, 19, 23 }
+    { 1, 1, 1 }, { 3, 5, 7 }, { 16, 16, 16 }, { 9, 33, 13 }, { 17, 19, 21 }
 };
-enum { SIZES = sizeof sizes / sizeof *sizes, CELLS_MAX = 33 * 17 };
+enum { SIZES = sizeof sizes / sizeof *sizes, CELLS_MAX = 13 * 33 };
+
+union cells {
+    struct {
+        float a[CELLS_MAX], b[CELLS_MAX], got[CELLS_MAX], want[CELLS_MAX];
+    } f32;
+    struct {
+        double a[CELLS_MAX], b[CELLS_MAX], got[CELLS_MAX], want[CELLS_MAX];
+    } f64;
+};
 
 /* Two sums of k products of magnitude at most 1, in any order, differ by at
  * most 2 k^2 units of half an ulp. */
-static int agrees_f32(hdpi_sgemm_fn gemm, int32_t m, int32_t n, int32_t k)
+static int agrees_f32(union cells *cells, hdpi_sgemm_fn gemm, int32_t m,
+                      int32_t n, int32_t k)
 {
-    float a[CELLS_MAX], b[CELLS_MAX], got[CELLS_MAX], want[CELLS_MAX];
+    float *a = cells->f32.a, *b = cells->f32.b;
+    float *got = cells->f32.got, *want = cells->f32.want;
     float bound = FLT_EPSILON * (float)k * (float)k;
 
     for (int32_t i = 0; i < m * k; ++i)
         a[i] = (float)(i * 37 % 101 - 50) / 51.0f;
     for (int32_t i = 0; i < k * n; ++i)
         b[i] = (float)(i * 53 % 97 - 48) / 49.0f;
-    memset(got, 0x7f, sizeof got);
+    memset(got, 0x7f, CELLS_MAX * sizeof *got);
     gemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, a, k, b, n, 0, got,
          n);
     hdpk_gemm_f32(m, n, k, a, k, b, n, want, n);
@@ -72,16 +84,18 @@ static int agrees_f32(hdpi_sgemm_fn gemm, int32_t m, int32_t n, int32_t k)
     return 1;
 }
 
-static int agrees_f64(hdpi_dgemm_fn gemm, int32_t m, int32_t n, int32_t k)
+static int agrees_f64(union cells *cells, hdpi_dgemm_fn gemm, int32_t m,
+                      int32_t n, int32_t k)
 {
-    double a[CELLS_MAX], b[CELLS_MAX], got[CELLS_MAX], want[CELLS_MAX];
+    double *a = cells->f64.a, *b = cells->f64.b;
+    double *got = cells->f64.got, *want = cells->f64.want;
     double bound = DBL_EPSILON * (double)k * (double)k;
 
     for (int32_t i = 0; i < m * k; ++i)
         a[i] = (i * 37 % 101 - 50) / 51.0;
     for (int32_t i = 0; i < k * n; ++i)
         b[i] = (i * 53 % 97 - 48) / 49.0;
-    memset(got, 0x7f, sizeof got);
+    memset(got, 0x7f, CELLS_MAX * sizeof *got);
     gemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, a, k, b, n, 0, got,
          n);
     hdpk_gemm_f64(m, n, k, a, k, b, n, want, n);
@@ -93,10 +107,12 @@ static int agrees_f64(hdpi_dgemm_fn gemm, int32_t m, int32_t n, int32_t k)
 
 static int agrees(const struct hdpi_host_blas *blas)
 {
+    union cells cells;
+
     for (size_t i = 0; i < SIZES; ++i) {
         const int32_t *s = sizes[i];
-        if (!agrees_f32(blas->sgemm, s[0], s[1], s[2]) ||
-            !agrees_f64(blas->dgemm, s[0], s[1], s[2]))
+        if (!agrees_f32(&cells, blas->sgemm, s[0], s[1], s[2]) ||
+            !agrees_f64(&cells, blas->dgemm, s[0], s[1], s[2]))
             return 0;
     }
     return 1;
