@@ -283,18 +283,18 @@ hdp_status hdpi_member_await(struct hdpi_member *member)
 
 /* ---- the phases ------------------------------------------------------------ */
 
-/* Until when hooks wait. The fence stands between this and the look at `lost`,
- * whose writer brings deadlines forward afterwards. */
+/* Until when hooks wait. Who loses the group writes `lost` and then brings the
+ * deadlines forward: an exchange that comes later has seen both, an earlier one
+ * is overwritten. */
 static void set_deadline(struct hdpi_device *device,
                          const struct hdpi_step *step)
 {
     if (!device->asynchronous)
         return;
-    atomic_store_explicit(
+    (void)atomic_exchange_explicit(
         &device->deadline_ns,
         atomic_load_explicit(&step->deadline_ns, memory_order_relaxed),
-        memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+        memory_order_acq_rel);
 }
 
 static hdp_status begin(struct hdpi_member *member, struct hdpi_step *step)
