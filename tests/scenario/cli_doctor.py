@@ -224,13 +224,15 @@ def watching():
         expect(got["states"][0]["spec"], "host:0", "the host's load instead")
     done = run("watch", "--count", "1")
     expect_true("\033" not in done.stdout, "codes of a terminal in a pipe")
-    if os.path.isdir("/dev/pts"):
+    if os.path.exists("/dev/pts/ptmx"):
         ours, theirs = pty.openpty()
         subprocess.run([BENCH, "watch", "--count", "1"], stdout=theirs,
                        timeout=60, check=True)
         os.close(theirs)
         expect_true(os.read(ours, 4096).startswith(b"\033[H"), "in place")
         os.close(ours)
+    else:
+        print("not tried on a terminal: this system has no /dev/pts")
 
 
 def stopped_by_hand():
