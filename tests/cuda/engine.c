@@ -11,7 +11,15 @@
 #include "abi/clients/d_engine.c"
 #pragma GCC diagnostic pop
 
-enum { REPLICAS = 3, REQUESTS = 60, TOKENS = 256, WIDTH = 64, TOTAL = 100000 };
+/* Requests of milliseconds: fixed costs, and the time that placing takes, are
+ * nothing beside them. */
+enum {
+    REPLICAS = 3,
+    REQUESTS = 60,
+    TOKENS = 8192,
+    WIDTH = 8192,
+    TOTAL = 100000
+};
 
 /* The program names no cuBLAS: the usual search finds the fake's. */
 __attribute__((visibility("default"))) void *dlopen(const char *file,
@@ -93,7 +101,7 @@ static void *replica_main(void *arg)
     expect_number(cudaSuccess,
                   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
                   "stream");
-    expect_number(cudaSuccess, cudaMalloc(&memory, TOKENS * WIDTH * 2),
+    expect_number(cudaSuccess, cudaMalloc(&memory, (size_t)TOKENS * WIDTH * 2),
                   "memory");
     expect_number(CUBLAS_STATUS_SUCCESS, cublasCreate(&handle), "handle");
     expect_number(CUBLAS_STATUS_SUCCESS, cublasSetStream(handle, stream),
