@@ -103,3 +103,12 @@ foreach(name IN LISTS hdp_fake_scenarios)
             "FAKE_CUDA=machine=${file} copies=${copies}")
     endforeach()
 endforeach()
+
+# Tests of real GPUs that a fake one can stand for as well.
+foreach(name IN ITEMS capture rounds)
+    hdp_fake_program(fake_real_${name} ${hdp_test_dir}/gpu/${name}.c)
+    hdp_test(NAME fake.twin.real_${name} LABELS fake
+        COMMAND fake_real_${name})
+    set_property(TEST fake.twin.real_${name} APPEND PROPERTY ENVIRONMENT
+        "FAKE_CUDA=machine=twin" "REAL_CUBLAS=$<TARGET_FILE:fakecuda>")
+endforeach()
