@@ -211,6 +211,8 @@ struct hdpi_member {
     double paused_ns;
     struct hdpi_shapes shapes;      /* shares it has had lately */
     int64_t held_bytes, peak_bytes; /* through hdpi_member_alloc */
+    int64_t free_bytes;             /* as the device said at free_asked_ns */
+    int64_t free_asked_ns, free_held;
 };
 
 struct hdpi_report_pool;
@@ -357,6 +359,9 @@ hdp_status hdpi_member_elapsed(struct hdpi_member *member, double *out_ns,
                                const struct hdpi_mark *to);
 /** Gives idle workspace back. */
 void hdpi_member_trim(struct hdpi_member *member);
+/** Bytes free on the device, -1: not known; after a failure as they are now,
+ *  else perhaps as they were a second ago. */
+int64_t hdpi_member_free_bytes(struct hdpi_member *member, int failed);
 
 /* ---- stage.c: tensors that the others cannot reach ------------------------ */
 

@@ -9,67 +9,6 @@
 
 enum { THREAD_STACK_BYTES = 8 << 20 }; /* the caller's function runs on it */
 
-/* ---- workspace ------------------------------------------------------------- */
-
-hdp_status hdpi_member_alloc(struct hdpi_member *member, void **out,
-                             size_t bytes)
-{
-    hdp_group *group = member->group;
-    struct hdpi_device *device = member->device;
-
-    *out = NULL;
-    if (bytes == 0)
-        return HDP_OK;
-    if (group->alloc) {
-        *out = group->alloc(member->index, bytes, device->ops->native(device),
-                            group->alloc_user);
-        if (!*out) {
-            (void)hdpi_fail_member(HDP_ERR_MEMORY, member->index, member->rank,
-                                   "the caller's allocator refused %zu bytes "
-                                   "for member %d",
-                                   bytes, (int)member->index);
-            hdpi_error()->wanted_bytes = (int64_t)bytes;
-            return HDP_ERR_MEMORY;
-        }
-    } else {
-        HDPI_RETURN_IF(device->ops->alloc(device, out, bytes));
-    }
-    member->held_bytes += (int64_t)bytes;
-    if (member->held_bytes > member->peak_bytes)
-        member->peak_bytes = member->held_bytes;
-    return HDP_OK;
-}
-
-void hdpi_member_free(struct hdpi_member *member, void *memory, size_t bytes)
-{
-    hdp_group *group = member->group;
-    struct hdpi_device *device = member->device;
-
-    if (!memory)
-        return;
-    if (group->free)
-        group->free(member->index, memory, device->ops->native(device),
-                    group->alloc_user);
-    else
-        device->ops->free(device, memory);
-    member->held_bytes -= (int64_t)bytes;
-}
-
-void hdpi_member_trim(struct hdpi_member *member)
-{
-    size_t i;
-
-    for (i = 0; i < member->store_capacity; ++i) {
-        struct hdpi_store *store = &member->stores[i];
-        if (store->host)
-            member->device->ops->host_free(member->device, store->memory);
-        else
-            hdpi_member_free(member, store->memory, store->bytes);
-        memset(store, 0, sizeof *store);
-    }
-    hdpi_stage_trim(member);
-}
-
 /* ---- waiting for the device ------------------------------------------------- */
 
 hdp_status hdpi_member_judge(struct hdpi_member *member, hdp_status status)
@@ -397,7 +336,8 @@ static void measure(struct hdpi_member *member, struct hdpi_outcome *outcome)
 {
     struct hdpi_device *device = member->device;
 
-    device->ops->memory(device, &outcome->held_bytes, &outcome->free_bytes);
+    outcome->free_bytes =
+        hdpi_member_free_bytes(member, outcome->error.status != HDP_OK);
     outcome->held_bytes = member->held_bytes;
     outcome->peak_bytes = member->peak_bytes;
     if (outcome->error.status != HDP_OK)

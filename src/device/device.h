@@ -272,7 +272,8 @@ struct hdpi_device_ops {
      *  Optional: HDP_ERR_UNSUPPORTED. */
     hdp_status (*blas)(struct hdpi_device *device, void **out);
 
-    /** Bytes of the member's memory: held by hdp, free; -1: not known.
+    /** Bytes of the member's memory: held by hdp, free; -1: not known. May
+     *  take as long as a step, so steady steps do not ask. Never fails.
      *  Optional: held counted by alloc, free -1. */
     void (*memory)(struct hdpi_device *device, int64_t *out_held,
                    int64_t *out_free);

@@ -322,6 +322,43 @@ static void peer_access_refused_or_on(void **state)
     }
 }
 
+/* ---- what is free --------------------------------------------------------- */
+
+/* The driver is asked when memory was given out or has run out, and each second
+ * in between, so that no steady step waits for its answer. */
+static void steady_steps_ask_nothing(void **state)
+{
+    enum { STEPS = 200, SECOND_NS = 1000000000 };
+    const char *call = "cudaMemGetInfo";
+    struct scenario own;
+    int64_t calls, begin_ns, seconds;
+
+    (void)state;
+    for (int32_t threads = HDP_THREADS_MEMBER; threads <= HDP_THREADS_CALLER;
+         ++threads) {
+        gpus_start("machine=desk");
+        open_scenario(&own, threads);
+        begin_ns = now_ns();
+        expect_ok(go(&own));
+        expect_number(2, fake_calls(call), "one question a member");
+        for (int i = 0; i < STEPS; ++i)
+            expect_ok(go(&own));
+        expect_copied(&own, "steady");
+        seconds = (now_ns() - begin_ns) / SECOND_NS;
+        if (fake_calls(call) > 2 + 2 * seconds)
+            fail_msg("%s: %lld calls of two members in %d steps and %lld s",
+                     call, (long long)fake_calls(call), STEPS + 1,
+                     (long long)seconds);
+        calls = fake_calls(call);
+        expect_number(0, fake_plant("fail=cudaMemcpyAsync:1:2"), "planted");
+        expect_status(HDP_ERR_MEMORY, go(&own));
+        if (fake_calls(call) <= calls)
+            fail_msg("nobody asked what is free once it was not enough");
+        scene_close(&own.scene);
+        gpus_end("steady");
+    }
+}
+
 /* ---- groups that come and go ---------------------------------------------- */
 
 static void a_thousand_rounds(void **state)
@@ -360,6 +397,7 @@ int main(void)
         cmocka_unit_test(out_of_memory_in_the_function),
         cmocka_unit_test(streams_and_events_that_cannot_be_made),
         cmocka_unit_test(peer_access_refused_or_on),
+        cmocka_unit_test(steady_steps_ask_nothing),
         cmocka_unit_test(a_thousand_rounds),
     };
 
