@@ -112,3 +112,4 @@ foreach(name IN ITEMS capture rounds)
     set_property(TEST fake.twin.real_${name} APPEND PROPERTY ENVIRONMENT
         "FAKE_CUDA=machine=twin" "REAL_CUBLAS=$<TARGET_FILE:fakecuda>")
 endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/paced.cmake)

@@ -1,10 +1,10 @@
-/* An executor on simulated members whose truth the test knows: straight lines,
- * each times a factor that changes with the steps. The optimum is worked out
- * here, by trying times, and shares no code with the library. */
+/* An executor on paced members whose truth the test knows: straight lines, each
+ * times a factor that changes with the steps. The optimum is worked out here,
+ * by trying times, and shares no code with the library. */
 #ifndef LEARNING_H
 #define LEARNING_H
 #include <string.h>
-#include "scene.h"
+#include "paced.h"
 
 enum { LEARN_MEMBERS_MAX = 8, LEARN_LINES_MAX = 64 };
 
@@ -13,6 +13,7 @@ struct line {
 };
 
 struct learner {
+    struct paced paced;
     hdp_context *context;
     hdp_executor *executor;
     hdp_work work;
@@ -38,6 +39,8 @@ static inline int32_t learner_nothing(const hdp_shard *shard, void *user)
     (void)user;
     return 0;
 }
+
+PACED(learner_nothing)
 
 static inline void learner_log(int32_t level, const char *line, void *user)
 {
@@ -118,6 +121,7 @@ static inline void learner_open(struct learner *self, const char *spec,
     int32_t m;
 
     memset(self, 0, sizeof *self);
+    paced_open(&self->paced, spec);
     self->members = members;
     self->total = total;
     memset(models, 0, sizeof models);
@@ -132,14 +136,15 @@ static inline void learner_open(struct learner *self, const char *spec,
     context.log_level = HDP_LOG_INFO;
     expect_ok(hdp_options_init(&self->work, sizeof self->work));
     self->work.host = learner_nothing;
+    self->work.cuda = learner_nothing_paced;
     self->work.flags = HDP_WORK_EMPTY_TOO;
     expect_ok(hdp_context_create(&self->context, &context));
     expect_ok(hdp_profile_create(&profile, models, members));
     if (more)
         options = *more;
     options.profile = profile;
-    expect_ok(
-        hdp_executor_create(&self->executor, self->context, spec, &options));
+    expect_ok(hdp_executor_create(&self->executor, self->context,
+                                  self->paced.spec, &options));
     hdp_profile_destroy(profile);
 }
 
@@ -147,6 +152,7 @@ static inline void learner_close(struct learner *self)
 {
     hdp_executor_destroy(self->executor);
     hdp_context_destroy(self->context);
+    paced_close();
 }
 
 /* From here on sums begin anew, at a factor that changes now. */
@@ -156,6 +162,21 @@ static inline void learner_change(struct learner *self, int32_t member,
     self->truth[member].factor = factor;
     self->took_ns = self->lost = 0;
     self->steps = self->resplits = 0;
+}
+
+/* A step of GPUs takes the time of this machine; its members' is told. */
+static inline double learner_took(const struct learner *self,
+                                  const hdp_report_info *info)
+{
+    int64_t longest_ns = 0;
+    int32_t m;
+
+    if (self->paced.count == 0)
+        return (double)info->step_ns;
+    for (m = 0; m < self->members; ++m)
+        if (info->compute_ns[m] > longest_ns)
+            longest_ns = info->compute_ns[m];
+    return (double)longest_ns;
 }
 
 static inline void learner_step(struct learner *self)
@@ -177,7 +198,7 @@ static inline void learner_step(struct learner *self)
         self->cause[m] = info.cause[m];
         self->compute_ns[m] = info.compute_ns[m];
     }
-    self->step_ns = (double)info.step_ns;
+    self->step_ns = learner_took(self, &info);
     self->worth = optimum / shares_ns(self);
     self->took_ns += self->step_ns;
     self->lost += self->step_ns > optimum ? self->step_ns / optimum - 1 : 0;

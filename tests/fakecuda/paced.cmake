@@ -1,0 +1,26 @@
+# The scenarios of learning, on the fake's GPUs: their times are the test's
+# (scenario/paced.h), so they start the fake themselves and run nowhere else.
+# Those that start every machine by name have one test.
+#
+# Not here, since no GPU can change them:
+#   balancer dynamic balance_changes balance_memory
+#               make no group: a profile in numbers, times told
+#   ring        what a reduce costs on virtual clocks, which GPUs have not
+set(hdp_paced_scenarios executor_learn executor_observe)
+foreach(name IN LISTS hdp_paced_scenarios)
+    hdp_fake_program(fake_${name} ${hdp_test_dir}/scenario/${name}.c)
+    target_compile_definitions(fake_${name} PRIVATE HDP_TEST_FAKE=1)
+    foreach(machine IN LISTS hdp_fake_machines)
+        string(REPLACE ":" ";" words ${machine})
+        list(GET words 0 file)
+        list(GET words 1 copies)
+        set(labels fake)
+        if(NOT file STREQUAL "desk") # once is enough under a sanitizer
+            list(APPEND labels machines)
+        endif()
+        hdp_test(NAME fake.${file}.${name} LABELS ${labels}
+            COMMAND fake_${name})
+        set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
+            "FAKE_CUDA=machine=${file} copies=${copies}")
+    endforeach()
+endforeach()
