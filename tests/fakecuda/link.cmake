@@ -79,14 +79,44 @@ hdp_test(NAME cuda.torture_whole LABELS "cuda;long;by_hand"
 set_tests_properties(cuda.torture_whole PROPERTIES TIMEOUT 3600)
 
 # The scenarios that work on any group, on the GPUs of each shipped machine. A
-# machine's devices stand several times where a scenario wants eight.
+# machine's devices stand several times where a scenario wants eight. The same
+# objects run on the GPUs of the machine that builds them, if it has any, as
+# scenario.NAME.cuda; allocation does not, since a driver's own malloc is not
+# ours to refuse.
+#
+# Not here, since no GPU can change them:
+#   inject              fails the hooks of sim by its keys; cuda.torture fails
+#                       those of GPUs, call by call
+#   clock               the deadline is watched by the core, on one clock
+#   lease, lease_*      files and locks; a GPU is a name to them (cuda.leased)
 set(hdp_fake_scenarios
-    allocation arrays faults group inside reduce refused run steps threads)
+    allocation arguments arrays environment faults group host_program inside
+    leaving manners reduce refused run steps stuck threads)
 set(hdp_fake_machines desk:3 turing:4 twin:4 laptop:8 lab:3)
+add_executable(scenario_gpu_present ${hdp_test_dir}/scenario/gpu/present.c)
+hdp_flags(scenario_gpu_present)
+target_compile_definitions(scenario_gpu_present PRIVATE _GNU_SOURCE)
+target_link_libraries(scenario_gpu_present PRIVATE hdp::hdp_static)
+# Programs that name no library find the fake's by the names of CUDA's own.
+set(fake_names ${CMAKE_CURRENT_BINARY_DIR}/fakecuda/names)
+file(MAKE_DIRECTORY ${fake_names})
+foreach(name IN ITEMS
+    libcublas.so.12 libcublas.so.13 libnvidia-ml.so.1)
+    file(CREATE_LINK ../libfakecuda.so ${fake_names}/${name} SYMBOLIC)
+endforeach()
 foreach(name IN LISTS hdp_fake_scenarios)
-    hdp_fake_program(fake_${name} ${hdp_test_dir}/scenario/${name}.c)
+    set(source ${hdp_test_dir}/scenario/${name}.c)
+    hdp_test_objects(scenario_on_gpu_${name} ${source} HDP_TEST_CUDA=1)
+    set(objects $<TARGET_OBJECTS:scenario_on_gpu_${name}>)
+    hdp_fake_program(fake_${name} ${objects})
+    if(NOT name STREQUAL "allocation")
+        hdp_test_program(gpu_scenario_${name} ${objects})
+        hdp_test(NAME scenario.${name}.cuda LABELS scenario
+            COMMAND scenario_gpu_present $<TARGET_FILE:gpu_scenario_${name}>)
+        set_tests_properties(scenario.${name}.cuda PROPERTIES RESOURCE_LOCK gpu)
+    endif()
     set(machines ${hdp_fake_machines})
-    if(name STREQUAL "allocation") # thousands of lives
+    if(name MATCHES "^(allocation|stuck)$") # thousands of lives; long waits
         set(machines desk:3)
     endif()
     foreach(machine IN LISTS machines)
@@ -100,7 +130,9 @@ foreach(name IN LISTS hdp_fake_scenarios)
         hdp_test(NAME fake.${file}.${name} LABELS ${labels}
             COMMAND fake_${name})
         set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
-            "FAKE_CUDA=machine=${file} copies=${copies}")
+            "FAKE_CUDA=machine=${file} copies=${copies}"
+            "HDP_LIBRARY=$<TARGET_FILE:hdp_fake12>"
+            "LD_LIBRARY_PATH=${fake_names}")
     endforeach()
 endforeach()
 

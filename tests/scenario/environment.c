@@ -2,7 +2,7 @@
  * later reaches the next context and no verb of this one. */
 #include <stdlib.h>
 #include <string.h>
-#include "scene.h"
+#include "job.h"
 
 static void set(const char *name, const char *value)
 {
@@ -24,11 +24,12 @@ static int32_t members_of_auto(hdp_context *context)
 static void auto_is_what_the_variable_was(void **state)
 {
     hdp_context *before, *after;
+    char spec[JOB_SPEC];
 
     (void)state;
-    set("HDP_DEVICES", "sim:0-2");
+    set("HDP_DEVICES", job_group(spec, 3));
     expect_ok(hdp_context_create(&before, NULL));
-    set("HDP_DEVICES", "sim:0-4");
+    set("HDP_DEVICES", job_group(spec, 5));
     expect_ok(hdp_context_create(&after, NULL));
     set("HDP_DEVICES", NULL);
     expect_number(3, members_of_auto(before), "members, first context");
@@ -59,7 +60,7 @@ static void a_bad_variable_is_named(void **state)
     set("HDP_DEVICES", NULL);
 }
 
-static int32_t mask_set(hdp_context *context)
+static hdp_topology_info looked(hdp_context *context)
 {
     hdp_topology *topology = NULL;
     hdp_topology_info info = { .size = sizeof info };
@@ -67,7 +68,7 @@ static int32_t mask_set(hdp_context *context)
     expect_ok(hdp_discover(&topology, context, NULL));
     expect_ok(hdp_topology_get(&info, topology));
     hdp_topology_destroy(topology);
-    return info.mask_set;
+    return info;
 }
 
 static void the_mask_is_what_the_variable_was(void **state)
@@ -79,9 +80,14 @@ static void the_mask_is_what_the_variable_was(void **state)
     expect_ok(hdp_context_create(&before, NULL));
     set("CUDA_VISIBLE_DEVICES", "0");
     expect_ok(hdp_context_create(&after, NULL));
-    expect_number(0, mask_set(before), "a mask, first context");
+    expect_number(0, looked(before).mask_set, "a mask, first context");
     set("CUDA_VISIBLE_DEVICES", NULL);
-    expect_number(1, mask_set(after), "a mask, second context");
+#ifdef HDP_TEST_CUDA
+    /* the driver, at work since the first test, goes on without a mask */
+    expect_number(0, looked(after).mask_set, "a mask, second context");
+#else
+    expect_number(1, looked(after).mask_set, "a mask, second context");
+#endif
     hdp_context_destroy(before);
     hdp_context_destroy(after);
 }

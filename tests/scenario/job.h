@@ -8,7 +8,12 @@
 #include "on_gpu.h"
 #include "scene.h"
 
-enum { JOB_ROWS_MAX = 64, JOB_WIDTH = 3, JOB_MEMBERS_MAX = 8 };
+enum {
+    JOB_ROWS_MAX = 64,
+    JOB_WIDTH = 3,
+    JOB_MEMBERS_MAX = 16,
+    JOB_SPEC = 256 /* bytes that hold any specification of members */
+};
 
 /* Bucket 0: the mean of two columns over all rows. Bucket 1: the sum of all
  * row numbers. The function says bucket 0 alone; the library says the other. */
@@ -212,18 +217,27 @@ static inline void job_compare(struct job *job, const char *file, int line,
     _fail(file, line);
 }
 
-/* "host:0-3/threads=1" or "sim:0-3/item=1us": members of a kind. */
+/* "host:0-3/threads=1" or "sim:0-3/item=1us", or GPUs: members of a kind. */
 static inline void job_spec(char *out, size_t capacity, int32_t kind,
                             int32_t count)
 {
-    (void)snprintf(out, capacity, "%s:0-%d%s",
-                   kind == HDP_HOST   ? "host"
-                   : kind == HDP_CUDA ? "cuda"
-                                      : "sim",
-                   (int)count - 1,
-                   kind == HDP_HOST   ? "/threads=1"
-                   : kind == HDP_CUDA ? ""
-                                      : "/item=1us");
+    if (kind == HDP_CUDA)
+        on_gpu_spec(out, capacity, count);
+    else
+        (void)snprintf(out, capacity, "%s:0-%d%s",
+                       kind == HDP_HOST ? "host" : "sim", (int)count - 1,
+                       kind == HDP_HOST ? "/threads=1" : "/item=1us");
+}
+
+/* Members of one kind, where a scenario needs no other. */
+static inline const char *job_group(char out[JOB_SPEC], int32_t count)
+{
+#ifdef HDP_TEST_CUDA
+    job_spec(out, JOB_SPEC, HDP_CUDA, count);
+#else
+    job_spec(out, JOB_SPEC, HDP_HOST, count);
+#endif
+    return out;
 }
 
 /* Every kind of member in every thread mode: what a loop walks over. */
@@ -250,7 +264,7 @@ static inline void scene_open_way(struct scene *scene, const struct way *way,
                                   const int64_t *items, int32_t count)
 {
     hdp_group_options options;
-    char spec[64];
+    char spec[JOB_SPEC];
 
     expect_ok(hdp_options_init(&options, sizeof options));
     options.threads = way->threads;

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include "life.h"
 
-enum { OWN_CODE = 7, LIMIT_NS_SCALE = SANITIZED ? 6 : 1 };
+enum { OWN_CODE = 7 };
 
 static struct life life;
 static struct gate gate = GATE_CLOSED;
@@ -25,15 +25,17 @@ ON_GPU(never_return)
 static int role_exit(const char *how)
 {
     static hdp_work work;
+    char spec[JOB_SPEC];
     uint64_t step;
 
-    must(life_pass(&life, how[0] == 's' ? life_specs[1] : life_specs[0],
-                   HDP_THREADS_MEMBER) == 0,
+    must(life_pass(&life, life_spec(spec, how[0] - '0'), HDP_THREADS_MEMBER) ==
+             0,
          "before the exit");
     must(hdp_options_init(&work, sizeof work) == HDP_OK, "work");
     work.host = never_return;
     work.cuda = never_return_on_gpu;
     work.user = &gate;
+    work.flags = HDP_WORK_EMPTY_TOO; /* whatever member 0's share is */
     if (strstr(how, "step")) {
         must(hdp_run_async(&step, life.group, life.plan, &work) == HDP_OK,
              "expected a step, got %s", hdp_last_error());
@@ -46,14 +48,14 @@ static int role_exit(const char *how)
 
 static void exits_without_destroy(void **state)
 {
-    static const char *const how[] = { "host idle",       "sim idle",
-                                       "host step",       "sim step",
-                                       "host step _exit", "sim step _exit" };
-    struct child child = { .role = "exit", .limit_ns = 5 * SECOND_NS };
+    static const char *const how[] = {
+        "0 idle", "1 idle", "0 step", "1 step", "0 step _exit", "1 step _exit"
+    };
+    struct child child = { .role = "exit",
+                           .limit_ns = 5 * SECOND_NS * life_patience() };
     size_t i;
 
     (void)state;
-    child.limit_ns *= LIMIT_NS_SCALE;
     child.set[0] = "ASAN_OPTIONS=detect_leaks=0"; /* nothing is given back */
     child.set[1] = "TSAN_OPTIONS=report_thread_leaks=0";
     for (i = 0; i < sizeof how / sizeof *how; ++i) {
@@ -109,13 +111,13 @@ static int role_unload(const char *how)
     struct door door = { 0 };
     hdp_context *context = NULL;
     hdp_group *group = NULL;
+    char spec[JOB_SPEC];
 
     if (door_open(&door))
         return 1;
     must(door.context_create(&context, NULL) == HDP_OK, "no context");
-    must(door.group_create_spec(&group, context,
-                                "host:0-2/threads=1+host:3/threads=2",
-                                NULL) == HDP_OK,
+    must(door.group_create_spec(&group, context, job_group(spec, 2), NULL) ==
+             HDP_OK,
          "no group");
     must(door.barrier(group) == HDP_OK, "no barrier");
     sleep_ns(2000000); /* all are parked */
@@ -142,7 +144,7 @@ static void unloads_with_threads_parked(void **state)
     static const char *const how[] = { "alive", "destroyed", "alive, again",
                                        "destroyed, again" };
     struct child child = { .role = "unload",
-                           .limit_ns = 5 * SECOND_NS * LIMIT_NS_SCALE };
+                           .limit_ns = 5 * SECOND_NS * life_patience() };
     size_t i;
 
     (void)state;
@@ -165,11 +167,12 @@ static int fail_in_all_ways(void)
     struct job job;
     hdp_plan *plan = NULL;
     const int64_t items[2] = { 3, 4 };
+    char spec[JOB_SPEC];
     int i;
 
     must(hdp_context_create(&context, NULL) == HDP_OK, "no context");
     must(hdp_plan_create(&plan, items, 2) == HDP_OK, "no plan");
-    must(hdp_group_create_spec(&group, context, "cuda:0", NULL) != HDP_OK &&
+    must(hdp_group_create_spec(&group, context, "cuda:99", NULL) != HDP_OK &&
              hdp_group_create_spec(&group, context, "sim:0/bogus=1", NULL) !=
                  HDP_OK &&
              hdp_executor_create(&executor, context, "sim:0/item=-1", NULL) !=
@@ -183,8 +186,8 @@ static int fail_in_all_ways(void)
     for (i = 0; i < 4; ++i)
         (void)hdp_run(NULL, group, plan, &job.work);
     hdp_group_destroy(group);
-    must(hdp_group_create_spec(&group, context, "host:0-1/threads=1",
-                               &options) == HDP_OK,
+    must(hdp_group_create_spec(&group, context, job_group(spec, 2), &options) ==
+             HDP_OK,
          "no group");
     job.work.host = never_return;
     job.work.cuda = never_return_on_gpu;
@@ -209,7 +212,7 @@ static void prints_nothing(void **state)
     char file[] = "/tmp/hdp-output-XXXXXX";
     struct child child = { .role = "quiet",
                            .output = file,
-                           .limit_ns = 20 * SECOND_NS * LIMIT_NS_SCALE };
+                           .limit_ns = 20 * SECOND_NS * life_patience() };
     struct stat found;
     int descriptor = mkstemp(file);
 

@@ -5,7 +5,13 @@
 #include "child.h"
 #include "job.h"
 
-enum { LIFE_ROWS = 32, LIFE_TEXT = 1 << 14 };
+enum { LIFE_ROWS = 32, LIFE_TEXT = 1 << 16, LIFE_SPECS = 4 };
+
+#ifdef HDP_TEST_CUDA
+enum { LIFE_PROBE = HDP_PROBE_LAUNCH }; /* products take long on a fake GPU */
+#else
+enum { LIFE_PROBE = HDP_PROBE_GEMM };
+#endif
 
 struct life {
     hdp_context *context;
@@ -70,6 +76,7 @@ static inline int life_pass(struct life *life, const char *spec,
 {
     hdp_group_options options = { .size = sizeof options, .threads = threads };
     hdp_calibrate_options brief = { .size = sizeof brief,
+                                    .probe = LIFE_PROBE,
                                     .budget_ns = 20000000 };
 
     life_must(hdp_context_create(&life->context, NULL));
@@ -104,24 +111,50 @@ static inline int life_lead(struct life *life, const char *spec,
     return wrong;
 }
 
-static const char *const life_specs[] = {
-    "host:0-1/threads=1", "sim:0/fixed=1.5us/item=0.5us+sim:1/item=2us",
-    "host:0/threads=2+sim:0/item=1us", "auto"
-};
+/* One of LIFE_SPECS groups; the first two have two members each and differ. */
+static inline const char *life_spec(char out[JOB_SPEC], int which)
+{
+#ifdef HDP_TEST_CUDA
+    static const int32_t gpus[] = { 2, 1, 1 };
+    static const char *const more[] = { "", "+host:0/threads=2", "" };
+#else
+    static const char *const specs[] = {
+        "host:0-1/threads=1", "sim:0/fixed=1.5us/item=0.5us+sim:1/item=2us",
+        "host:0/threads=2+sim:0/item=1us"
+    };
+#endif
 
-enum { LIFE_SPECS = sizeof life_specs / sizeof life_specs[0] };
+    if (which == LIFE_SPECS - 1) {
+        (void)strcpy(out, "auto");
+        return out;
+    }
+#ifdef HDP_TEST_CUDA
+    job_spec(out, JOB_SPEC, HDP_CUDA, gpus[which]);
+    (void)strcat(out, more[which]);
+#else
+    (void)strcpy(out, specs[which]);
+#endif
+    return out;
+}
+
+/* What a GPU's driver adds to the time of a life. */
+static inline int64_t life_patience(void)
+{
+    return SANITIZED || getenv("TEST_GPUS") ? 6 : 1;
+}
 
 /* Every kind of group in every mode. */
 static inline int life_of_all(struct life *life)
 {
+    char spec[JOB_SPEC];
     int i;
     int32_t threads;
 
     for (i = 0; i < LIFE_SPECS; ++i)
         for (threads = HDP_THREADS_MEMBER; threads <= HDP_THREADS_CALLER;
              ++threads)
-            if (life_lead(life, life_specs[i], threads)) {
-                child_say("with %s, threads %d", life_specs[i], (int)threads);
+            if (life_lead(life, life_spec(spec, i), threads)) {
+                child_say("with %s, threads %d", spec, (int)threads);
                 return 1;
             }
     return 0;

@@ -21,10 +21,11 @@ static void lead_a_life(const char *spec, int32_t threads)
 
 static void lead_all_lives(void)
 {
+    char spec[JOB_SPEC];
     int i;
 
     for (i = 0; i < LIFE_SPECS; ++i)
-        lead_a_life(life_specs[i], i % 2);
+        lead_a_life(life_spec(spec, i), i % 2);
 }
 
 /* ---- signals ----------------------------------------------------------------- */
@@ -109,12 +110,14 @@ static void threads_block_every_signal(void **state)
     static const int64_t items[4] = { 1, 1, 1, 1 };
     long before[TASKS_MAX], after[TASKS_MAX];
     struct scene scene;
+    char spec[JOB_SPEC];
     int old, now, i, k, number, fresh = 0;
 
     (void)state;
     old = list_tasks(before);
-    scene_open(&scene, "host:0/threads=2+host:1/threads=1+sim:0-1", items, 4,
-               NULL);
+    (void)job_group(spec, 2);
+    (void)strcat(spec, "+host:8/threads=2+host:9/threads=1");
+    scene_open(&scene, spec, items, 4, NULL);
     expect_ok(hdp_barrier(scene.group));
     now = list_tasks(after);
     for (i = 0; i < now; ++i) {
@@ -156,6 +159,8 @@ static int32_t doze(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(doze)
+
 /* A caller whose waits are interrupted all the time: nothing fails, and its
  * handler runs on its own thread. */
 static void a_rain_of_signals(void **state)
@@ -165,6 +170,7 @@ static void a_rain_of_signals(void **state)
     struct sigaction mine, old;
     struct scene scene;
     hdp_work work;
+    char spec[JOB_SPEC];
     int i;
 
     (void)state;
@@ -172,9 +178,10 @@ static void a_rain_of_signals(void **state)
     mine.sa_handler = ring; /* no SA_RESTART */
     main_task = syscall(SYS_gettid);
     expect_number(0, sigaction(SIGALRM, &mine, &old), "sigaction");
-    scene_open(&scene, "host:0-1/threads=1", items, 2, NULL);
+    scene_open(&scene, job_group(spec, 2), items, 2, NULL);
     expect_ok(hdp_options_init(&work, sizeof work));
     work.host = doze;
+    work.cuda = doze_on_gpu;
     expect_number(0, setitimer(ITIMER_REAL, &often, NULL), "setitimer");
     for (i = 0; i < 20; ++i) {
         expect_ok(hdp_run(NULL, scene.group, scene.plan, &work));

@@ -3,40 +3,30 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "scene.h"
+#include "job.h"
 
 enum { MEMBERS_MAX = 8 };
 
 #ifdef HDP_TEST_CUDA
-static const char *const kinds[] = { "cuda" };
+static const int32_t kinds[] = { HDP_CUDA };
 #else
-static const char *const kinds[] = { "host", "sim" };
+static const int32_t kinds[] = { HDP_HOST, HDP_SIM };
 #endif
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static void spec_of(char *out, size_t capacity, const char *kind, int32_t count)
-{
-    if (strcmp(kind, "host") == 0)
-        (void)snprintf(out, capacity, "host:0-%d/threads=1", (int)count - 1);
-    else
-        (void)snprintf(out, capacity, "%s:0-%d%s", kind, (int)count - 1,
-                       strcmp(kind, "sim") == 0 ? "/item=1us" : "");
-}
-
 struct setting {
-    const char *kind;
-    int32_t threads;
+    int32_t kind, threads;
 };
 
 static void open_weighted(struct scene *scene, const struct setting *setting,
                           const int64_t *items, int32_t count)
 {
     hdp_group_options options;
-    char spec[64];
+    char spec[JOB_SPEC];
 
     expect_ok(hdp_options_init(&options, sizeof options));
     options.threads = setting->threads;
-    spec_of(spec, sizeof spec, setting->kind, count);
+    job_spec(spec, sizeof spec, setting->kind, count);
     scene_open(scene, spec, items, count, &options);
 }
 
@@ -91,8 +81,8 @@ static void check_mean(const struct mean_case *c, const struct setting *s)
     reduce(&scene, HDP_F32, c->op, 1, recv, HDP_OK);
     for (m = 0; m < c->count; ++m)
         if (memcmp(&values[m], &c->want, sizeof c->want) != 0)
-            fail_msg("%s on %s, member %d: expected %g, got %g", c->name,
-                     s->kind, (int)m, (double)c->want, (double)values[m]);
+            fail_msg("%s, kind %d, member %d: expected %g, got %g", c->name,
+                     (int)s->kind, (int)m, (double)c->want, (double)values[m]);
     scene_close(&scene);
 }
 
@@ -115,7 +105,7 @@ static void means_are_weighted(void **state)
  * over 1 to 8 members: 3.5. All compositions of 8 are walked as bit masks. */
 static void every_split_of_eight_rows(void **state)
 {
-    static const struct setting setting = { "host", HDP_THREADS_CALLER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_CALLER };
     int32_t mask, row, count;
 
     (void)state;
@@ -148,7 +138,7 @@ static void every_split_of_eight_rows(void **state)
 static void nothing_to_reduce(void **state)
 {
     static const int64_t items[2] = { 0, 0 };
-    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_MEMBER };
     struct scene scene;
     float values[2] = { 1.5f, 2.5f };
     void *recv[2] = { &values[0], &values[1] };
@@ -165,7 +155,7 @@ static void nothing_to_reduce(void **state)
 static void own_nan_stays(void **state)
 {
     static const int64_t items[2] = { 3, 1 };
-    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_MEMBER };
     struct scene scene;
     float values[2] = { 1.0f, NAN };
     void *recv[2] = { &values[0], &values[1] };
@@ -207,7 +197,7 @@ static const struct half_case halves[] = {
 
 static void halves_keep_their_range(void **state)
 {
-    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_MEMBER };
     size_t i;
     int32_t m;
 
@@ -235,7 +225,7 @@ static void halves_keep_their_range(void **state)
  * times the sum of |weight x value|; the reference is long double. */
 static void thirds_are_exact_enough(void **state)
 {
-    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_MEMBER };
     static const int64_t items[3] = { 1, 1, 1 };
     struct scene scene;
     double wide[3] = { 0.1, 1e10 / 3, -7.7 };
@@ -272,7 +262,7 @@ static void thirds_are_exact_enough(void **state)
 /* Weights of the caller's own, out of place, two tensors at once. */
 static void counts_and_tensors(void **state)
 {
-    static const struct setting setting = { "sim", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_SIM, HDP_THREADS_MEMBER };
     static const int64_t elements[2] = { 3, 1 }, counts[2] = { 30, 10 };
     struct scene scene;
     double send[2][4] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } };
@@ -309,7 +299,7 @@ static void counts_and_tensors(void **state)
 
 static void broadcast_and_barrier(void **state)
 {
-    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_MEMBER };
     static const int64_t elements = 5;
     struct scene scene;
     float values[3][5] = { { 1, 1, 1, 1, 1 }, { 2, 3, 4, NAN, 6 }, { 0 } };
@@ -335,7 +325,7 @@ static void broadcast_and_barrier(void **state)
  * at, so that integers need no other op than the default, the mean. */
 static void broadcast_of_integers(void **state)
 {
-    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_MEMBER };
     static const int64_t elements = 4, counts[3] = { 0, -1, 7 };
     struct scene scene;
     int32_t values[3][4] = { { 1, 1, 1, 1 }, { 2, -3, INT32_MAX, 0 }, { 0 } };
@@ -362,7 +352,7 @@ static void broadcast_of_integers(void **state)
 /* Sizes that only together pass what memory can be are refused at the door. */
 static void sizes_that_overflow_together(void **state)
 {
-    static const struct setting setting = { "host", HDP_THREADS_MEMBER };
+    static const struct setting setting = { HDP_HOST, HDP_THREADS_MEMBER };
     const int64_t elements[2] = { INT64_MAX / 16 + 1, INT64_MAX / 16 + 1 };
     const int64_t counts[2] = { INT64_MAX, 1 };
     const int64_t one[2] = { 1, 1 };

@@ -204,7 +204,20 @@ static void stuck_once(const char *spec, int32_t member, int joins, int destroy)
              (long long)(took_ns / 1000000), TRIES);
 }
 
-static const char *const specs[] = { "host:0-2/threads=1", "sim:0-2/item=1us" };
+/* Two kinds of groups of MEMBERS members. */
+static const char *spec_of(int i)
+{
+    static char spec[JOB_SPEC];
+
+#ifdef HDP_TEST_CUDA
+    job_spec(spec, sizeof spec, HDP_CUDA, i == 0 ? MEMBERS : MEMBERS - 1);
+    if (i == 1)
+        (void)strcat(spec, "+host:0/threads=1");
+#else
+    job_spec(spec, sizeof spec, i == 0 ? HDP_HOST : HDP_SIM, MEMBERS);
+#endif
+    return spec;
+}
 
 static void never_returns_then_abort(void **state)
 {
@@ -212,7 +225,7 @@ static void never_returns_then_abort(void **state)
 
     (void)state;
     for (member = 0; member < MEMBERS; ++member)
-        stuck_once(specs[member % 2], member, member != 1, 0);
+        stuck_once(spec_of(member % 2), member, member != 1, 0);
 }
 
 static void never_returns_then_destroy(void **state)
@@ -221,7 +234,7 @@ static void never_returns_then_destroy(void **state)
 
     (void)state;
     for (member = 0; member < MEMBERS; ++member)
-        stuck_once(specs[(member + 1) % 2], member, member == 1, 1);
+        stuck_once(spec_of((member + 1) % 2), member, member == 1, 1);
 }
 
 /* Destroyed with more pieces and a second step behind the stuck call: nothing
@@ -239,7 +252,7 @@ static void never_returns_with_two_in_flight(void **state)
         stuck_open(&second, 0, 1);
         gate_open(&second.gate);
         first.job.work.max_piece_items = 1;
-        scene_open(&scene, specs[i], shares, MEMBERS, NULL);
+        scene_open(&scene, spec_of(i), shares, MEMBERS, NULL);
         expect_ok(
             hdp_run_async(&step, scene.group, scene.plan, &first.job.work));
         gate_await(&first.gate, &first.gate.came, 1);
@@ -283,7 +296,7 @@ static void never_returns_to_its_caller(void **state)
         hdp_error error = { .size = sizeof error };
         pthread_t thread;
         stuck_open(&stuck, 1, 0);
-        scene_open(&scene, specs[i], shares, MEMBERS, &options);
+        scene_open(&scene, spec_of(i), shares, MEMBERS, &options);
         expect_number(0, pthread_create(&thread, NULL, run_stuck, &driver),
                       "pthread_create");
         gate_await(&stuck.gate, &stuck.gate.came, 1);
@@ -331,7 +344,7 @@ static void never_returns_from_a_probe(void **state)
         stuck.job.work.cuda = stand_still_in_a_probe_on_gpu;
         probe.work = &stuck.job.work;
         stuck.job.work.input_count = stuck.job.work.output_count = 0;
-        scene_open(&scene, specs[i % 2], shares, MEMBERS, &options);
+        scene_open(&scene, spec_of(i % 2), shares, MEMBERS, &options);
         expect_status(HDP_ERR_TIMEOUT,
                       hdp_calibrate(&profile, scene.group, &probe));
         expect_number(0, profile != NULL, "a profile");
@@ -358,7 +371,7 @@ static void the_groups_deadline(void **state)
     stuck.job.work.timeout_ns = 0;
     expect_ok(hdp_options_init(&options, sizeof options));
     options.timeout_ns = DEADLINE_NS;
-    scene_open(&scene, specs[0], shares, MEMBERS, &options);
+    scene_open(&scene, spec_of(0), shares, MEMBERS, &options);
     start_ns = now_ns();
     expect_status(HDP_ERR_TIMEOUT,
                   hdp_run(NULL, scene.group, scene.plan, &stuck.job.work));
@@ -389,7 +402,7 @@ static void abort_wakes_who_waits(void **state)
     (void)state;
     stuck_open(&stuck, 0, 1);
     stuck.job.work.timeout_ns = 0;
-    scene_open(&scene, specs[0], shares, MEMBERS, NULL);
+    scene_open(&scene, spec_of(0), shares, MEMBERS, NULL);
     expect_number(0, pthread_create(&thread, NULL, abort_soon, scene.group),
                   "pthread_create");
     expect_status(HDP_ERR_STATE,
@@ -417,7 +430,7 @@ static void patience_is_no_deadline(void **state)
     (void)state;
     stuck_open(&stuck, 1, 0);
     stuck.job.work.timeout_ns = 60000000000;
-    scene_open(&scene, specs[1], shares, MEMBERS, NULL);
+    scene_open(&scene, spec_of(1), shares, MEMBERS, NULL);
     expect_ok(hdp_run_async(&step, scene.group, scene.plan, &stuck.job.work));
     expect_ok(hdp_group_poll(&reached, scene.group, step, HDP_DONE, 20000000));
     expect_number(0, reached, "reached while one is inside");

@@ -185,7 +185,7 @@ static hdp_status live_alone(struct loner *loner)
     hdp_plan *plan = NULL;
     hdp_group_options options = { .size = sizeof options,
                                   .threads = loner->way->threads };
-    char spec[64];
+    char spec[JOB_SPEC];
     hdp_status status;
     int i;
 

@@ -53,16 +53,22 @@ static int make_one_of_each(void **state)
 {
     hdp_executor_options options = { .size = sizeof options };
     hdp_lease_options claim = { .size = sizeof claim };
+    char spec[JOB_SPEC];
     size_t i = 0;
 
     (void)state;
     expect_ok(hdp_context_create(&own.context, NULL));
     expect_ok(hdp_discover(&own.topology, own.context, NULL));
-    expect_ok(hdp_group_create_spec(&own.group, own.context,
-                                    "host:0/threads=1+sim:0", NULL));
+#ifdef HDP_TEST_CUDA
+    job_spec(spec, sizeof spec, HDP_CUDA, 2);
+#else
+    (void)strcpy(spec, "host:0/threads=1+sim:0");
+#endif
+    expect_ok(hdp_group_create_spec(&own.group, own.context, spec, NULL));
     expect_ok(hdp_calibrate(
         &own.profile, own.group,
         &(hdp_calibrate_options){ .size = sizeof(hdp_calibrate_options),
+                                  .probe = HDP_PROBE_LAUNCH,
                                   .budget_ns = 5000000 }));
     expect_ok(hdp_plan_create(&own.plan, shares, 2));
     job_open(&own.job, 7, 2);
