@@ -2,6 +2,7 @@
  * whatever its index (cases O21, O03; FAULTS F46), and a card keeps its figures
  * when the order or its slot changes. */
 #include <unistd.h>
+#include "described.h"
 #include "measured.h"
 
 enum { GIVEN = HDP_ENDED_GIVEN };
@@ -72,9 +73,7 @@ static void write_machine(const struct card *first, const struct card *second)
         "devices", devices, "profiles", "schema", "hdp.profile",
         "schema_version", 1, "probe", "gemm", "dtype", "f32", "compute", "f32",
         "members", members, "ended_by", "given");
-    assert_non_null(root);
-    assert_int_equal(json_dump_file(root, machine_path, 0), 0);
-    json_decref(root);
+    described_dump(machine_path, root);
 }
 
 /* A process of its own, as far as CUDA goes. */

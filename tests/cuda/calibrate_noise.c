@@ -2,6 +2,7 @@
  * product that takes long, one sample of ten times its time, clocks that fall
  * for a second, noise. And who is no member is left alone. */
 #include <unistd.h>
+#include "described.h"
 #include "measured.h"
 
 static const double tolerated = 0.01;
@@ -20,8 +21,7 @@ static void write_machine(char *path, size_t capacity, const char *keys0,
         json_array_append_new(
             faults, json_pack("{s:i,s:s}", "device", 1, "keys", keys1));
     json_object_set_new(root, "faults", faults);
-    assert_int_equal(json_dump_file(root, path, 0), 0);
-    json_decref(root);
+    described_dump(path, root);
 }
 
 static void measure_with(const char *keys0, const char *keys1, const char *more,

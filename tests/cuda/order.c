@@ -1,9 +1,10 @@
 /* Fast card first, or slot order: numbers change with CUDA_DEVICE_ORDER, what
  * was measured and what is shared out goes by UUID. */
+#include "described.h"
 #include "looked.h"
 #include "scenario/cached.h"
 
-enum { BATCH = 8, MEMBERS = 2, FILE_ROOM = 1 << 16 };
+enum { BATCH = 8, MEMBERS = 2 };
 
 /* Two of the desk's cards, the slower in the earlier slot here: products in f32
  * at 10.5 and 33 TFLOP/s, so 2 rows of 8 and 6. */
@@ -23,23 +24,12 @@ static void swap(char *text, const char *one, const char *other)
 
 static void make_machine(void)
 {
-    static char text[FILE_ROOM];
-    char path[512];
-    size_t length;
-    FILE *file;
+    static char text[DESCRIBED_ROOM];
 
-    (void)snprintf(path, sizeof path, "%s/examples/machines/desk.json",
-                   getenv("HDP_SOURCE_DIR"));
-    file = fopen(path, "r");
-    assert_non_null(file);
-    length = fread(text, 1, sizeof text - 1, file);
-    (void)fclose(file);
+    described_read(text, "desk");
     swap(text, "0000:01:00.0", "0000:05:00.0");
     (void)snprintf(machine, sizeof machine, "%s/machine.json", cached_folder);
-    file = fopen(machine, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, length, file), length);
-    assert_int_equal(fclose(file), 0);
+    described_write(machine, text);
 }
 
 struct run {

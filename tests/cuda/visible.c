@@ -1,9 +1,10 @@
 /* Which GPUs there are is what CUDA says: masks by number and UUID, empty, cut
  * short, at fault; a mask that changes too late; ids that are none. */
 #include <unistd.h>
+#include "described.h"
 #include "looked.h"
 
-enum { PATH_ROOM = 128, FILE_ROOM = 1 << 16 };
+enum { PATH_ROOM = 128 };
 
 /* The desk's three GPUs under the UUIDs of the bug report. */
 static char machine[PATH_ROOM], words[PATH_ROOM + 16];
@@ -15,28 +16,16 @@ static const char *const to[] = { "GPU-8932f937", "GPU-5d1a351d",
 
 static int make_machine(void **state)
 {
-    static char text[FILE_ROOM];
-    char path[512];
-    size_t length;
-    FILE *file;
+    static char text[DESCRIBED_ROOM];
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s/examples/machines/desk.json",
-                   getenv("HDP_SOURCE_DIR"));
-    file = fopen(path, "r");
-    assert_non_null(file);
-    length = fread(text, 1, sizeof text - 1, file);
-    assert_in_range(length, 1, sizeof text - 2);
-    (void)fclose(file);
+    described_read(text, "desk");
     for (int i = 0; i < 3; ++i)
         for (char *at = text; (at = strstr(at, from[i]));)
             memcpy(at, to[i], strlen(to[i]));
     (void)snprintf(machine, sizeof machine, "/tmp/hdp-visible-%d.json",
                    (int)getpid());
-    file = fopen(machine, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, length, file), length);
-    assert_int_equal(fclose(file), 0);
+    described_write(machine, text);
     (void)snprintf(words, sizeof words, "machine=%s", machine);
     return 0;
 }
