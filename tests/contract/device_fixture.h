@@ -79,4 +79,15 @@ static inline hdp_status launch_items(struct fixture *made, int64_t items)
 
     return made->ops->launch(made->device, return_user, &shard, &user, &code);
 }
+
+/* HDP_REQUIRE names the adapter: without a device the test has failed. */
+static inline int is_required(const char *name)
+{
+    const char *list = getenv("HDP_REQUIRE");
+    char all[128], one[16];
+
+    (void)snprintf(all, sizeof all, ",%s,", list ? list : "");
+    (void)snprintf(one, sizeof one, ",%s,", name);
+    return strstr(all, one) != NULL;
+}
 #endif

@@ -98,11 +98,11 @@ hdp_flags(scenario_gpu_present)
 target_compile_definitions(scenario_gpu_present PRIVATE _GNU_SOURCE)
 target_link_libraries(scenario_gpu_present PRIVATE hdp::hdp_static)
 # Programs that name no library find the fake's by the names of CUDA's own.
-set(fake_names ${CMAKE_CURRENT_BINARY_DIR}/fakecuda/names)
-file(MAKE_DIRECTORY ${fake_names})
+set(hdp_fake_names ${CMAKE_CURRENT_BINARY_DIR}/fakecuda/names)
+file(MAKE_DIRECTORY ${hdp_fake_names})
 foreach(name IN ITEMS
     libcublas.so.12 libcublas.so.13 libnvidia-ml.so.1)
-    file(CREATE_LINK ../libfakecuda.so ${fake_names}/${name} SYMBOLIC)
+    file(CREATE_LINK ../libfakecuda.so ${hdp_fake_names}/${name} SYMBOLIC)
 endforeach()
 foreach(name IN LISTS hdp_fake_scenarios)
     set(source ${hdp_test_dir}/scenario/${name}.c)
@@ -132,7 +132,7 @@ foreach(name IN LISTS hdp_fake_scenarios)
         set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
             "FAKE_CUDA=machine=${file} copies=${copies}"
             "HDP_LIBRARY=$<TARGET_FILE:hdp_fake12>"
-            "LD_LIBRARY_PATH=${fake_names}")
+            "LD_LIBRARY_PATH=${hdp_fake_names}")
     endforeach()
 endforeach()
 
