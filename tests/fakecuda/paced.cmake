@@ -6,7 +6,8 @@
 #   balancer dynamic balance_changes balance_memory
 #               make no group: a profile in numbers, times told
 #   ring        what a reduce costs on virtual clocks, which GPUs have not
-set(hdp_paced_scenarios executor_learn executor_observe)
+set(hdp_paced_scenarios
+    causes executor executor_learn executor_lives executor_observe)
 foreach(name IN LISTS hdp_paced_scenarios)
     hdp_fake_program(fake_${name} ${hdp_test_dir}/scenario/${name}.c)
     target_compile_definitions(fake_${name} PRIVATE HDP_TEST_FAKE=1)
@@ -21,6 +22,7 @@ foreach(name IN LISTS hdp_paced_scenarios)
         hdp_test(NAME fake.${file}.${name} LABELS ${labels}
             COMMAND fake_${name})
         set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
-            "FAKE_CUDA=machine=${file} copies=${copies}")
+            "FAKE_CUDA=machine=${file} copies=${copies}"
+            "LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/fakecuda/names")
     endforeach()
 endforeach()

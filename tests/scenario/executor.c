@@ -1,7 +1,8 @@
-/* The executor: from a specification to steps, with plans used again, limits,
- * memory caps, and lives that end in any order. */
+/* The executor: from a specification to steps, with plans used again, limits
+ * and memory caps. */
 #include <stdlib.h>
 #include "job.h"
+#include "paced.h"
 #include "process.h"
 
 /* ---- a user in ten statements -------------------------------------------- */
@@ -22,6 +23,8 @@ static int32_t twice(const hdp_shard *shard, void *user)
     return 0;
 }
 
+ON_GPU(twice)
+
 static void twice_work(hdp_work *work, hdp_array arrays[2])
 {
     int i, k;
@@ -38,6 +41,7 @@ static void twice_work(hdp_work *work, hdp_array arrays[2])
     }
     expect_ok(hdp_options_init(work, sizeof *work));
     work->host = twice;
+    work->cuda = twice_on_gpu;
     work->inputs = &arrays[0];
     work->outputs = &arrays[1];
     work->input_count = work->output_count = 1;
@@ -55,51 +59,96 @@ static void expect_doubled(int rows, const char *name)
                          (double)y[i][k]);
 }
 
+/* Enough to divide by; products are slow on a GPU that is not there. */
+static const hdp_calibrate_options brief = { .size = sizeof brief,
+                                             .probe = HDP_PROBE_LAUNCH };
+
+/* Each GPU of the machine; without any, the host, whole and unslowed. */
+static void expect_auto(hdp_group *group)
+{
+    hdp_device device = { .size = sizeof device };
+    hdp_group_info info = { .size = sizeof info };
+
+    expect_ok(hdp_group_get(&info, group));
+    expect_ok(hdp_group_device(&device, group, 0));
+#ifdef HDP_TEST_FAKE
+    int gpus = -1;
+
+    expect_number(cudaSuccess, cudaGetDeviceCount(&gpus), "GPUs");
+    expect_number(HDP_CUDA, device.kind, "kind of auto");
+    expect_number(gpus, info.member_count, "members of auto");
+#else
+    expect_number(HDP_HOST, device.kind, "kind of auto");
+    expect_number(1, info.member_count, "members of auto");
+    expect_number(100, device.duty_percent, "duty of auto");
+    expect_number(count_cores(), device.thread_count, "threads of auto");
+#endif
+}
+
 static void from_nothing_to_steps(void **state)
 {
     hdp_context *context = NULL;
     hdp_executor *executor = NULL;
+    hdp_executor_options options = { .size = sizeof options };
     hdp_array arrays[2];
     hdp_work work;
-    hdp_device device = { .size = sizeof device };
-    hdp_group_info info = { .size = sizeof info };
     int step;
 
     (void)state;
     twice_work(&work, arrays);
     expect_ok(hdp_context_create(&context, NULL));
-    expect_ok(hdp_executor_create(&executor, context, "auto", NULL));
+    if (PACED_FAKE)
+        options.calibrate = &brief;
+    expect_ok(hdp_executor_create(&executor, context, "auto", &options));
     for (step = 0; step < 20; ++step)
         expect_ok(hdp_executor_run(NULL, executor, ROWS, &work));
     expect_doubled(ROWS, "auto");
-    expect_ok(hdp_group_get(&info, hdp_executor_group(executor)));
-    expect_ok(hdp_group_device(&device, hdp_executor_group(executor), 0));
-    if (device.kind == HDP_HOST) { /* no GPU: the host, whole and unslowed */
-        expect_number(1, info.member_count, "members of auto");
-        expect_number(100, device.duty_percent, "duty of auto");
-        expect_number(count_cores(), device.thread_count, "threads of auto");
-    }
+    expect_auto(hdp_executor_group(executor));
     hdp_executor_destroy(executor);
     hdp_context_destroy(context);
 }
 
 /* ---- plans ------------------------------------------------------------------- */
 
-static const char sim_spec[] = "sim:0/item=10us+sim:1/item=30us";
+static const char sim_spec[] = "sim:0/item=10ms+sim:1/item=30ms";
+
+PACED(job_function)
+
+static void paced_job(struct job *job, int64_t total)
+{
+    job_open(job, total, 2);
+    job->work.cuda = job_function_paced;
+}
 
 struct desk {
+    struct paced paced;
     hdp_context *context;
     hdp_group *group;
     hdp_executor *executor;
 };
 
-static void desk_open(struct desk *desk, const char *spec,
-                      hdp_executor_options *options)
+static void desk_start(struct desk *desk, const char *spec)
 {
     memset(desk, 0, sizeof *desk);
+    paced_open(&desk->paced, spec);
     expect_ok(hdp_context_create(&desk->context, NULL));
-    expect_ok(
-        hdp_executor_create(&desk->executor, desk->context, spec, options));
+}
+
+/* Paced members are as fast as they are described. */
+static void desk_open(struct desk *desk, const char *spec,
+                      const hdp_executor_options *options)
+{
+    hdp_executor_options own = { .size = sizeof own };
+    hdp_profile *profile;
+
+    desk_start(desk, spec);
+    profile = paced_profile(&desk->paced);
+    if (options)
+        own = *options;
+    own.profile = profile;
+    expect_ok(hdp_executor_create(&desk->executor, desk->context,
+                                  desk->paced.spec, &own));
+    hdp_profile_destroy(profile);
 }
 
 static void desk_close(struct desk *desk)
@@ -107,6 +156,7 @@ static void desk_close(struct desk *desk)
     hdp_executor_destroy(desk->executor);
     hdp_group_destroy(desk->group);
     hdp_context_destroy(desk->context);
+    paced_close();
 }
 
 /* The shares of a plan that the executor makes for `total` rows. */
@@ -154,23 +204,33 @@ static void a_plan_is_used_again(void **state)
     desk_close(&desk);
 }
 
+static const char mixed_spec[] =
+#ifdef HDP_TEST_FAKE
+    "host:0/threads=1+cuda:0";
+#else
+    "host:0/threads=1+sim:0/item=1us";
+#endif
+
 /* Totals change from step to step; rows are right each time. */
 static void any_total_next(void **state)
 {
     static const int totals[] = { 512, 1, 0, 7, 511, 512, 512, 2 };
-    struct desk desk;
+    hdp_context *context = NULL;
+    hdp_executor *executor = NULL;
     hdp_array arrays[2];
     hdp_work work;
     size_t i;
 
     (void)state;
-    desk_open(&desk, "host:0/threads=1+sim:0/item=1us", NULL);
+    expect_ok(hdp_context_create(&context, NULL));
+    expect_ok(hdp_executor_create(&executor, context, mixed_spec, NULL));
     for (i = 0; i < sizeof totals / sizeof *totals; ++i) {
         twice_work(&work, arrays);
-        expect_ok(hdp_executor_run(NULL, desk.executor, totals[i], &work));
+        expect_ok(hdp_executor_run(NULL, executor, totals[i], &work));
         expect_doubled(totals[i], "a new total");
     }
-    desk_close(&desk);
+    hdp_executor_destroy(executor);
+    hdp_context_destroy(context);
 }
 
 /* The reduce's weights are the last plan's: of a run, or one asked for. */
@@ -182,7 +242,7 @@ static void reduces_by_the_last_plan(void **state)
 
     (void)state;
     desk_open(&desk, sim_spec, NULL);
-    job_open(&job, 8, 2);
+    paced_job(&job, 8);
     expect_status(HDP_ERR_STATE,
                   hdp_executor_all_reduce(desk.executor, &job.buckets[0]));
     job.sum[0] = 3; /* a sum needs no plan */
@@ -217,6 +277,7 @@ static void limits_of_members(void **state)
     hdp_executor_options options = { .size = sizeof options };
     hdp_split_options split = { .size = sizeof split };
     hdp_error error = { .size = sizeof error };
+    hdp_profile *profile = NULL;
     hdp_plan *plan = NULL;
     struct desk desk;
 
@@ -233,39 +294,41 @@ static void limits_of_members(void **state)
 
     options.split = &split;
     split.max_items = most;
-    memset(&desk, 0, sizeof desk);
-    expect_ok(hdp_context_create(&desk.context, NULL));
+    desk_start(&desk, sim_spec);
     expect_status(HDP_ERR_ARGUMENT,
-                  hdp_executor_create(&desk.executor, desk.context, sim_spec,
+                  hdp_executor_create(&desk.executor, desk.context,
+                                      desk.paced.spec,
                                       &options)); /* given twice */
     options.max_items = NULL;
     options.min_items = raised; /* 61 of at most 60 */
-    if (hdp_executor_create(&desk.executor, desk.context, sim_spec, &options) ==
-        HDP_OK)
+    options.profile = profile = paced_profile(&desk.paced);
+    if (hdp_executor_create(&desk.executor, desk.context, desk.paced.spec,
+                            &options) == HDP_OK)
         expect_status(HDP_ERR_ARGUMENT,
                       hdp_executor_plan(&plan, desk.executor, 100));
     expect_ok(hdp_error_get(&error));
     expect_number(HDP_ERR_ARGUMENT, error.status, "a minimum over the maximum");
+    hdp_profile_destroy(profile);
     desk_close(&desk);
 }
 
-/* 24 GiB beside 8 GiB, equal speeds, 1 GiB kept free, half a GiB a row:
- * caps of 46 and 14. */
+/* 24 MiB beside 8 MiB, equal speeds, 1 MiB kept free, half a MiB a row: caps
+ * of 46 and 14. */
 static void caps_from_memory(void **state)
 {
     static const struct {
         const char *spec;
         int64_t total, first, second;
     } cases[] = {
-        { "sim:0/mem=24GiB+sim:1/mem=8GiB", 20, 10, 10 },
-        { "sim:0/mem=24GiB+sim:1/mem=8GiB", 40, 26, 14 },
-        { "sim:0/mem=24GiB+sim:1/mem=8GiB", 60, 46, 14 },
-        { "sim:0/mem=24GiB+sim:1/mem=4GiB", 40, 34, 6 },
+        { "sim:0/mem=24MiB+sim:1/mem=8MiB", 20, 10, 10 },
+        { "sim:0/mem=24MiB+sim:1/mem=8MiB", 40, 26, 14 },
+        { "sim:0/mem=24MiB+sim:1/mem=8MiB", 60, 46, 14 },
+        { "sim:0/mem=24MiB+sim:1/mem=4MiB", 40, 34, 6 },
     };
     hdp_executor_options options = { .size = sizeof options };
     hdp_split_options split = { .size = sizeof split,
-                                .item_bytes = INT64_C(1) << 29,
-                                .keep_free_bytes = INT64_C(1) << 30 };
+                                .item_bytes = INT64_C(1) << 19,
+                                .keep_free_bytes = INT64_C(1) << 20 };
     hdp_error error = { .size = sizeof error };
     struct desk desk;
     hdp_plan *plan = NULL;
@@ -281,7 +344,7 @@ static void caps_from_memory(void **state)
         desk_close(&desk);
     }
     desk_open(&desk, cases[0].spec, &options);
-    job_open(&job, 61, 2);
+    paced_job(&job, 61);
     expect_status(HDP_ERR_CAPACITY,
                   hdp_executor_plan(&plan, desk.executor, 61));
     expect_number(0, plan != NULL, "a plan of 61");
@@ -312,12 +375,14 @@ static void options_are_checked(void **state)
     (void)state;
     desk_open(&desk, sim_spec, NULL);
     options.on_memory = 2;
-    expect_status(HDP_ERR_ARGUMENT, hdp_executor_create(&executor, desk.context,
-                                                        sim_spec, &options));
+    expect_status(HDP_ERR_ARGUMENT,
+                  hdp_executor_create(&executor, desk.context, desk.paced.spec,
+                                      &options));
     options.on_memory = 0;
     options.learn = 1;
-    expect_status(HDP_ERR_ARGUMENT, hdp_executor_create(&executor, desk.context,
-                                                        sim_spec, &options));
+    expect_status(HDP_ERR_ARGUMENT,
+                  hdp_executor_create(&executor, desk.context, desk.paced.spec,
+                                      &options));
     options.learn = 0;
     options.group = &group;
     expect_status(HDP_ERR_ARGUMENT,
@@ -326,118 +391,13 @@ static void options_are_checked(void **state)
     options.group = NULL;
     expect_ok(hdp_profile_create(&profile, models, 3));
     options.profile = profile;
-    expect_status(HDP_ERR_ARGUMENT, hdp_executor_create(&executor, desk.context,
-                                                        sim_spec, &options));
+    expect_status(HDP_ERR_ARGUMENT,
+                  hdp_executor_create(&executor, desk.context, desk.paced.spec,
+                                      &options));
     expect_number(0, executor != NULL, "an executor after refusals");
     expect_ok(hdp_executor_observe(desk.executor, ones, ones));
     hdp_profile_destroy(profile);
     desk_close(&desk);
-}
-
-/* ---- lives ------------------------------------------------------------------------ */
-
-/* On a group of the caller's, which is used beside it and outlives it. */
-static void on_a_lent_group(void **state)
-{
-    static const int64_t items[2] = { 6, 2 };
-    struct scene scene;
-    struct job job;
-    hdp_executor *executor = NULL;
-    hdp_profile *profile = NULL;
-    double ratio = 0;
-
-    (void)state;
-    scene_open(&scene, sim_spec, items, 2, NULL);
-    expect_ok(hdp_executor_create_on(&executor, scene.group, NULL));
-    if (hdp_executor_group(executor) != scene.group)
-        fail_msg("expected the group lent, %p, got %p", (void *)scene.group,
-                 (void *)hdp_executor_group(executor));
-    job_open(&job, 8, 2);
-    expect_ok(hdp_executor_run(NULL, executor, 8, &job.work));
-    expect_right(&job, "by the executor");
-    job_reset(&job);
-    expect_ok(hdp_run(NULL, scene.group, scene.plan, &job.work));
-    expect_right(&job, "beside the executor");
-    expect_ok(hdp_executor_profile(&profile, executor));
-    hdp_executor_destroy(executor);
-    expect_ok(hdp_profile_ratio(&ratio, profile, 0));
-    if (ratio < 0.7499 || ratio > 0.7501)
-        fail_msg("expected a ratio of 0.75, got %g", ratio);
-    hdp_profile_destroy(profile);
-    job_reset(&job);
-    expect_ok(hdp_run(NULL, scene.group, scene.plan, &job.work));
-    expect_right(&job, "after the executor");
-    scene_close(&scene);
-}
-
-/* Context, group, executor, report, plan: given back in every order. */
-static void destroyed_in_every_order(void **state)
-{
-    int order, i, k;
-
-    (void)state;
-    for (order = 0; order < 120; ++order) {
-        hdp_context *context = NULL;
-        hdp_group *group = NULL;
-        hdp_executor *executor = NULL;
-        hdp_report *report = NULL;
-        hdp_plan *plan = NULL;
-        struct job job;
-        int left[5] = { 0, 1, 2, 3, 4 }, rest = order;
-        expect_ok(hdp_context_create(&context, NULL));
-        expect_ok(hdp_group_create_spec(&group, context, sim_spec, NULL));
-        expect_ok(hdp_executor_create_on(&executor, group, NULL));
-        job_open(&job, 8, 2);
-        expect_ok(hdp_executor_run(&report, executor, 8, &job.work));
-        expect_ok(hdp_executor_plan(&plan, executor, 8));
-        for (i = 5; i > 0; --i) {
-            int pick = rest % i, which = left[pick];
-            rest /= i;
-            for (k = pick; k < i - 1; ++k)
-                left[k] = left[k + 1];
-            if (which == 0)
-                hdp_context_destroy(context);
-            if (which == 1)
-                hdp_group_destroy(group);
-            if (which == 2)
-                hdp_executor_destroy(executor);
-            if (which == 3)
-                hdp_report_destroy(report);
-            if (which == 4)
-                hdp_plan_destroy(plan);
-        }
-    }
-}
-
-/* Fails in the middle of being made, at each call of each hook. */
-static void made_of_failing_members(void **state)
-{
-    static const char *const faults[] = { "alloc", "copy", "launch", "wait",
-                                          "reduce" };
-    char spec[128];
-    size_t f;
-    int nth;
-
-    (void)state;
-    for (f = 0; f < sizeof faults / sizeof *faults; ++f)
-        for (nth = 1; nth < 8; ++nth) {
-            hdp_context *context = NULL;
-            hdp_executor *executor = NULL;
-            hdp_status status;
-            (void)snprintf(spec, sizeof spec,
-                           "sim:0/item=1us+sim:1/item=1us/fail=%s:%d",
-                           faults[f], nth);
-            expect_ok(hdp_context_create(&context, NULL));
-            status = hdp_executor_create(&executor, context, spec, NULL);
-            if (status != HDP_OK && status != HDP_ERR_MEMORY &&
-                status != HDP_ERR_DEVICE)
-                fail_msg("%s: expected success, memory or device, got %s", spec,
-                         hdp_status_string(status));
-            if (status != HDP_OK)
-                expect_number(0, executor != NULL, "%s: an executor", spec);
-            hdp_executor_destroy(executor);
-            hdp_context_destroy(context);
-        }
 }
 
 int main(void)
@@ -450,10 +410,10 @@ int main(void)
         cmocka_unit_test(limits_of_members),
         cmocka_unit_test(caps_from_memory),
         cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(on_a_lent_group),
-        cmocka_unit_test(destroyed_in_every_order),
-        cmocka_unit_test(made_of_failing_members),
     };
 
+#ifndef HDP_TEST_FAKE
+    (void)setenv("CUDA_VISIBLE_DEVICES", "", 1); /* auto is the host */
+#endif
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ struct paced {
 };
 
 #ifdef HDP_TEST_FAKE
+#define PACED_FAKE 1
 #include <cuda.h>
 #include "fakecuda/fake.h"
 #include "fakecuda/fake_kernels.h"
@@ -241,6 +242,7 @@ static inline void paced_close(void)
         fail_msg("expected no broken rule, got: %s", fake_breach());
 }
 #else
+#define PACED_FAKE 0
 static inline int32_t paced_take(const hdp_shard *shard)
 {
     (void)shard;
