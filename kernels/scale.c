@@ -1,19 +1,8 @@
 /* Every element times a factor, in f32 or, for f64, in f64. */
 #include "kernels.h"
-#include "half.h"
+#include "floats.h"
 #include "launch.h"
 
-HDPK_INLINE float float_of_f32(float x)
-{
-    return x;
-}
-
-HDPK_INLINE double double_of_f64(double x)
-{
-    return x;
-}
-
-/* From f32 the way to 16 bits leads over a double, which is exact. */
 #define SCALE(name, type, work, read, round)                                   \
     static void name(const struct hdpk_launch_scale *job)                      \
     {                                                                          \
@@ -23,28 +12,9 @@ HDPK_INLINE double double_of_f64(double x)
             data[i] = round(factor * read(data[i]));                           \
     }
 
-SCALE(f32, float, float, float_of_f32, float_of_f32)
-SCALE(f64, double, double, double_of_f64, double_of_f64)
-SCALE(f16, uint16_t, float, half_from_f16, half_to_f16)
-SCALE(bf16, uint16_t, float, half_from_bf16, half_to_bf16)
+FLOATS(SCALE)
 
 void hdpk_host_scale(const struct hdpk_launch_scale *job)
 {
-    switch (job->dtype) {
-    case HDP_F32:
-    case HDP_TF32:
-        f32(job);
-        break;
-    case HDP_F64:
-        f64(job);
-        break;
-    case HDP_F16:
-        f16(job);
-        break;
-    case HDP_BF16:
-        bf16(job);
-        break;
-    default:
-        break;
-    }
+    FLOATS_CALL(job->dtype, job);
 }
