@@ -48,26 +48,25 @@ static int pending(int clear)
     return code;
 }
 
-cudaError_t cudaGetLastError(void)
+static cudaError_t tell_pending(const char *function, int clear)
 {
-    cudaError_t code = enter("cudaGetLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
+    cudaError_t code = enter(function, 0, FAKE_ALWAYS | FAKE_SAFE);
 
     if (code)
         return code;
-    code = (cudaError_t)pending(1);
+    code = (cudaError_t)pending(clear);
     leave(0);
     return code;
 }
 
+cudaError_t cudaGetLastError(void)
+{
+    return tell_pending("cudaGetLastError", 1);
+}
+
 cudaError_t cudaPeekAtLastError(void)
 {
-    cudaError_t code = enter("cudaPeekAtLastError", 0, FAKE_ALWAYS | FAKE_SAFE);
-
-    if (code)
-        return code;
-    code = (cudaError_t)pending(0);
-    leave(0);
-    return code;
+    return tell_pending("cudaPeekAtLastError", 0);
 }
 
 /* ---- devices -------------------------------------------------------------- */
@@ -340,21 +339,28 @@ static void look_up(const char *symbol, void **out, unsigned version,
         *status = result;
 }
 
+static cudaError_t entry_point(const char *function, const char *symbol,
+                               void **out, unsigned version,
+                               enum cudaDriverEntryPointQueryResult *status)
+{
+    cudaError_t code = enter(function, cudaErrorNotSupported, 0);
+
+    if (code)
+        return code;
+    if (!symbol || !out)
+        return leave(cudaErrorInvalidValue);
+    look_up(symbol, out, version, status);
+    return leave(0);
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(
     const char *symbol, void **funcPtr, unsigned int cudaVersion,
     unsigned long long flags,
     enum cudaDriverEntryPointQueryResult *driverStatus)
 {
-    cudaError_t code =
-        enter("cudaGetDriverEntryPointByVersion", cudaErrorNotSupported, 0);
-
     (void)flags;
-    if (code)
-        return code;
-    if (!symbol || !funcPtr)
-        return leave(cudaErrorInvalidValue);
-    look_up(symbol, funcPtr, cudaVersion, driverStatus);
-    return leave(0);
+    return entry_point("cudaGetDriverEntryPointByVersion", symbol, funcPtr,
+                       cudaVersion, driverStatus);
 }
 
 cudaError_t
@@ -362,14 +368,7 @@ cudaGetDriverEntryPoint(const char *symbol, void **funcPtr,
                         unsigned long long flags,
                         enum cudaDriverEntryPointQueryResult *driverStatus)
 {
-    cudaError_t code =
-        enter("cudaGetDriverEntryPoint", cudaErrorNotSupported, 0);
-
     (void)flags;
-    if (code)
-        return code;
-    if (!symbol || !funcPtr)
-        return leave(cudaErrorInvalidValue);
-    look_up(symbol, funcPtr, CUDART_VERSION, driverStatus);
-    return leave(0);
+    return entry_point("cudaGetDriverEntryPoint", symbol, funcPtr,
+                       CUDART_VERSION, driverStatus);
 }

@@ -40,9 +40,16 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return leave(0);
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream)
+static int idle(CUstream stream)
 {
-    cudaError_t code = enter("cudaStreamQuery", FAILURE, FAKE_CONTEXT);
+    return fake_stream_idle(stream) ? 0 : cudaErrorNotReady;
+}
+
+/* What may not be asked of a stream that captures. */
+static cudaError_t ask(const char *function, cudaStream_t stream,
+                       int (*question)(CUstream stream))
+{
+    cudaError_t code = enter(function, FAILURE, FAKE_CONTEXT);
     CUstream found;
 
     if (code)
@@ -52,22 +59,17 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
         return leave(HANDLE);
     if (fake_stream_capturing(found))
         return leave(fake_capture_spoil(found));
-    return leave(fake_stream_idle(found) ? 0 : cudaErrorNotReady);
+    return leave(question(found));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return ask("cudaStreamQuery", stream, idle);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    cudaError_t code = enter("cudaStreamSynchronize", FAILURE, FAKE_CONTEXT);
-    CUstream found;
-
-    if (code)
-        return code;
-    found = fake_stream_of(stream);
-    if (!found)
-        return leave(HANDLE);
-    if (fake_stream_capturing(found))
-        return leave(fake_capture_spoil(found));
-    return leave(fake_stream_finish(found));
+    return ask("cudaStreamSynchronize", stream, fake_stream_finish);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
