@@ -204,7 +204,8 @@ static cublasStatus_t enqueue(const struct call *call,
     job.product.beta = fake_type_read(types->sum, call->beta, 0);
     work.cost_ns =
         fake_product_ns(device, types->dtype, types->hdp_compute, flops,
-                        stream->sms, call->handle->sm_target) +
+                        stream->sms, call->handle->sm_target) /
+            device->share +
         fake_first_product(device);
     return fake_enqueue(stream, &work) == 0 ? CUBLAS_STATUS_SUCCESS
                                             : CUBLAS_STATUS_EXECUTION_FAILED;
@@ -301,33 +302,39 @@ FAKE_API cublasStatus_t cublasGemmEx(
     CUBLAS_LEAVE(multiply(&call));
 }
 
+/* A product whose matrices and sums are of one type. */
+static cublasStatus_t multiply_alike(const char *function, struct call *call,
+                                     cudaDataType type,
+                                     cublasComputeType_t compute)
+{
+    call->type_a = call->type_b = call->type_c = type;
+    call->compute = compute;
+    CUBLAS_ENTER(function, CUBLAS_STATUS_EXECUTION_FAILED, FAKE_CONTEXT);
+    CUBLAS_LEAVE(multiply(call));
+}
+
 FAKE_API cublasStatus_t cublasSgemm_v2(
     cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
     int m, int n, int k, const float *alpha, const float *a, int lda,
     const float *b, int ldb, const float *beta, float *c, int ldc)
 {
-    struct call call = { handle,
-                         op_a,
-                         op_b,
-                         CUDA_R_32F,
-                         CUDA_R_32F,
-                         CUDA_R_32F,
-                         CUBLAS_COMPUTE_32F,
-                         alpha,
-                         beta,
-                         { .m = m,
-                           .n = n,
-                           .k = k,
-                           .batch = 1,
-                           .a = a,
-                           .b = b,
-                           .c = c,
-                           .lda = lda,
-                           .ldb = ldb,
-                           .ldc = ldc } };
+    struct call call = { .handle = handle,
+                         .op_a = op_a,
+                         .op_b = op_b,
+                         .alpha = alpha,
+                         .beta = beta,
+                         .product = { .m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .batch = 1,
+                                      .a = a,
+                                      .b = b,
+                                      .c = c,
+                                      .lda = lda,
+                                      .ldb = ldb,
+                                      .ldc = ldc } };
 
-    CUBLAS_ENTER("cublasSgemm", CUBLAS_STATUS_EXECUTION_FAILED, FAKE_CONTEXT);
-    CUBLAS_LEAVE(multiply(&call));
+    return multiply_alike("cublasSgemm", &call, CUDA_R_32F, CUBLAS_COMPUTE_32F);
 }
 
 FAKE_API cublasStatus_t cublasDgemm_v2(
@@ -335,26 +342,21 @@ FAKE_API cublasStatus_t cublasDgemm_v2(
     int m, int n, int k, const double *alpha, const double *a, int lda,
     const double *b, int ldb, const double *beta, double *c, int ldc)
 {
-    struct call call = { handle,
-                         op_a,
-                         op_b,
-                         CUDA_R_64F,
-                         CUDA_R_64F,
-                         CUDA_R_64F,
-                         CUBLAS_COMPUTE_64F,
-                         alpha,
-                         beta,
-                         { .m = m,
-                           .n = n,
-                           .k = k,
-                           .batch = 1,
-                           .a = a,
-                           .b = b,
-                           .c = c,
-                           .lda = lda,
-                           .ldb = ldb,
-                           .ldc = ldc } };
+    struct call call = { .handle = handle,
+                         .op_a = op_a,
+                         .op_b = op_b,
+                         .alpha = alpha,
+                         .beta = beta,
+                         .product = { .m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .batch = 1,
+                                      .a = a,
+                                      .b = b,
+                                      .c = c,
+                                      .lda = lda,
+                                      .ldb = ldb,
+                                      .ldc = ldc } };
 
-    CUBLAS_ENTER("cublasDgemm", CUBLAS_STATUS_EXECUTION_FAILED, FAKE_CONTEXT);
-    CUBLAS_LEAVE(multiply(&call));
+    return multiply_alike("cublasDgemm", &call, CUDA_R_64F, CUBLAS_COMPUTE_64F);
 }

@@ -129,8 +129,7 @@ static int identity(int *out, int attribute, const struct fake_device *device)
         *out = device->info.display;
         return 0;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
-        *out = device->busy ? CU_COMPUTEMODE_EXCLUSIVE_PROCESS
-                            : CU_COMPUTEMODE_DEFAULT;
+        *out = device->compute_mode;
         return 0;
     case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
         *out = pci_part(device, 0);

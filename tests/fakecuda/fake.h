@@ -19,8 +19,20 @@
  *   fail=CALL:N[-][:CODE] the Nth call fails, with - from then on
  *   sticky=CALL:N:CODE    it fails and poisons the process
  *   late=CALL:N:TIME      it returns only after so long (real time)
- *   hang=KERNEL:N         the Nth launch of a kernel never ends
- *   busy=I                device I is held by another process
+ *   hang=KERNEL:N         the Nth launch of a kernel never ends; cublasGemmEx:
+ *                         of a product
+ *   busy=I                device I is in exclusive mode, and another process
+ *                         has it
+ *   mode=I:prohibited|exclusive|default
+ *                         its compute mode: no process may use it (error 46), or
+ *                         one at a time: this one, if it is not busy
+ *   mig=I:2+3|none        device I is cut into instances of so many sevenths (1,
+ *                         2, 3, 4 or 7), or into none. It is no device of CUDA
+ *                         then, its number means its first instance, and each
+ *                         has a UUID (MIG-). CUDA shows one instance and nothing
+ *                         else where a mask, or none, leaves any; NVML all whole
+ *                         devices by number, and instances by UUID. A slice that
+ *                         stands in a machine file is a device like another.
  *   tenant=I:BYTES        somebody else has so much of its memory
  *   sick=I:CODE           kernels and products on it poison the process
  *   peer=refuse:I-J       no peer access between the two;  lie: access is
@@ -51,6 +63,8 @@ const char *fake_site(int i, int64_t *calls, int *fallible);
  *  how often any call named it; -1: all devices. */
 int64_t fake_contexts(int device);
 int64_t fake_touched(int device);
+/** How often one was refused, since the device is taken or closed. */
+int64_t fake_refused(int device);
 
 /** What is alive: "3 streams, 1 event, 4096 bytes of device 1"; "" is nothing.
  *  The text lives until the next call. */

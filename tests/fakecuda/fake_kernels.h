@@ -42,4 +42,6 @@ int fake_kernel_register(const struct fake_kernel *kernel);
 
 /** NULL: no kernel of that name. What it points to stays. */
 const struct fake_kernel *fake_kernel_find(const char *name);
+/** The i-th of them; NULL after the last. */
+const struct fake_kernel *fake_kernel_at(int i);
 #endif

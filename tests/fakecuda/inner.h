@@ -70,7 +70,12 @@ struct fake_device {
     int64_t used_bytes;   /* of contexts and allocations of this process */
     int64_t tenant_bytes; /* of others */
     int busy;             /* held by another process in exclusive mode */
+    int compute_mode;     /* CU_COMPUTEMODE_*, the same in NVML */
+    int mig;              /* 1: cut into instances, and no device itself */
+    int parent;           /* of an instance: whose; -1: a whole device */
+    double share;         /* of a whole device's speed */
     int64_t contexts, touched;
+    int64_t refused;          /* contexts, since it is taken or closed */
     int64_t launches;         /* kernels and products, for slow= and noise */
     int64_t products;         /* for firstproduct= */
     int64_t retained;         /* primary context, by the driver's call */
@@ -81,10 +86,11 @@ struct fake_device {
 
 /** By CUDA's ordinal; NULL: no such device. The lock is held. */
 struct fake_device *fake_device(int ordinal);
-/** By its number before the mask, for NVML; NULL after the last. */
+/** By its number before the mask, for NVML; instances stand behind the whole
+ *  ones. NULL after the last. */
 struct fake_device *fake_device_at(int number);
 int fake_device_count(void);     /* visible ones */
-int fake_device_count_all(void); /* all, for NVML */
+int fake_device_count_all(void); /* all whole ones, for NVML */
 /** The way between two: bytes a second and whether access is possible. */
 double fake_link(const struct fake_device *from, const struct fake_device *to,
                  int *peer);

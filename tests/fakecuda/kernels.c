@@ -227,3 +227,14 @@ FAKE_API const struct fake_kernel *fake_kernel_find(const char *name)
     pthread_mutex_unlock(&lock);
     return found;
 }
+
+const struct fake_kernel *fake_kernel_at(int i)
+{
+    const struct fake_kernel *found;
+
+    (void)pthread_once(&own_once, add_own);
+    pthread_mutex_lock(&lock);
+    found = i < kernel_count ? &kernels[i] : NULL;
+    pthread_mutex_unlock(&lock);
+    return found;
+}

@@ -98,6 +98,19 @@ static void tell_apart(hdp_device *info, int copy)
     }
 }
 
+void fake_machine_mode(struct fake_device *device)
+{
+    int whole = device->parent < 0 ? device->number : device->parent;
+    enum fake_mode mode = fake.config.modes[whole];
+
+    device->busy = (fake.config.busy >> device->number & 1) != 0;
+    device->compute_mode = mode == FAKE_MODE_PROHIBITED
+                               ? CU_COMPUTEMODE_PROHIBITED
+                           : mode == FAKE_MODE_EXCLUSIVE || device->busy
+                               ? CU_COMPUTEMODE_EXCLUSIVE_PROCESS
+                               : CU_COMPUTEMODE_DEFAULT;
+}
+
 static void fill(int number, int count)
 {
     struct fake_device *device = &fake.devices[number];
@@ -105,6 +118,8 @@ static void fill(int number, int count)
 
     memset(device, 0, sizeof *device);
     device->number = number;
+    device->visible = device->parent = -1;
+    device->share = 1;
     device->info = fake.machine->topology->devices[model].info;
     device->model = &fake.machine->models[model];
     device->asked = fake.machine->faults[model];
@@ -115,7 +130,67 @@ static void fill(int number, int count)
         copy_of(device->model, &device->copy_fixed_ns);
     device->launch_ns = launch_of(device->model);
     device->tenant_bytes = fake.config.tenant_bytes[number];
-    device->busy = (fake.config.busy >> number & 1) != 0;
+    fake_machine_mode(device);
+}
+
+/* ---- instances ------------------------------------------------------------ */
+
+/* A seventh is an eighth of the multiprocessors, to the nearest even number;
+ * memory comes in eighths, and one side keeps one of them. */
+static void cut(struct fake_device *device, const struct fake_device *whole,
+                int place, int sevenths)
+{
+    static const int eighths[] = { 0, 1, 2, 4, 4, 0, 0, 8 };
+    hdp_device *info = &device->info;
+    double part = eighths[sevenths] / 8.0;
+    int64_t gib = INT64_C(1) << 30;
+    char name[sizeof info->name];
+
+    *device = *whole;
+    device->faults = &device->asked;
+    device->number = fake.device_count + fake.instance_count;
+    device->parent = whole->number;
+    device->mig = 0;
+    info->sm_count = 2 * ((whole->info.sm_count + 8) / 16) * sevenths;
+    info->memory_bytes = (int64_t)((double)info->memory_bytes * part);
+    device->share = (double)info->sm_count / whole->info.sm_count;
+    device->copy_bytes_per_second *= part;
+    snprintf(name, sizeof name, "%.40s MIG %dg.%dgb", whole->info.name,
+             sevenths, (int)(info->memory_bytes / gib));
+    memcpy(info->name, name, sizeof name);
+    memcpy(info->uuid, "MIG-", 4);
+    snprintf(info->uuid + 4, 3, "%02x", place + 1);
+    info->uuid[6] = whole->info.uuid[6];
+    device->tenant_bytes = 0;
+    fake_machine_mode(device);
+}
+
+static int cut_all(char why[FAKE_TEXT_MAX])
+{
+    fake.instance_count = 0;
+    for (int i = 0; i < FAKE_DEVICES_MAX; i++) {
+        const struct fake_mig *mig = &fake.config.migs[i];
+        if (!mig->on)
+            continue;
+        if (i >= fake.device_count || fake.devices[i].info.compute_major < 8 ||
+            strncmp(fake.devices[i].info.uuid, "GPU-", 4) != 0) {
+            snprintf(why, FAKE_TEXT_MAX, "mig of device %d, which %s", i,
+                     i < fake.device_count ? "cannot be cut" : "is not there");
+            return -1;
+        }
+        fake.devices[i].mig = 1;
+        for (int s = 0; s < mig->count; s++) {
+            int number = fake.device_count + fake.instance_count;
+            if (number == FAKE_DEVICES_MAX) {
+                snprintf(why, FAKE_TEXT_MAX, "more than %d devices",
+                         FAKE_DEVICES_MAX);
+                return -1;
+            }
+            cut(&fake.devices[number], &fake.devices[i], s, mig->sevenths[s]);
+            fake.instance_count++;
+        }
+    }
+    return 0;
 }
 
 /* As the machine file's own: noise=3%/slow=2x@100. */
@@ -173,14 +248,14 @@ int fake_machine_open(char why[FAKE_TEXT_MAX])
     for (int i = 0; i < fake.config.keys_count; i++)
         if (add_keys(&fake.config.keys[i], why))
             return -1;
-    return 0;
+    return cut_all(why);
 }
 
 void fake_machine_close(void)
 {
     hdpi_machine_free(fake.machine);
     fake.machine = NULL;
-    fake.device_count = fake.visible_count = 0;
+    fake.device_count = fake.instance_count = fake.visible_count = 0;
 }
 
 /* ---- asking --------------------------------------------------------------- */
@@ -194,7 +269,7 @@ struct fake_device *fake_device(int ordinal)
 
 struct fake_device *fake_device_at(int number)
 {
-    if (number < 0 || number >= fake.device_count)
+    if (number < 0 || number >= fake.device_count + fake.instance_count)
         return NULL;
     return &fake.devices[number];
 }
@@ -235,14 +310,14 @@ double fake_link(const struct fake_device *from, const struct fake_device *to,
 {
     const hdp_topology *topology = fake.machine->topology;
     int count = topology->info.device_count;
-    int one = from->number % count, other = to->number % count;
+    int one = from->model->device, other = to->model->device;
     int spoiled = fake_peering(from, to);
     double rate = from->out_bytes_per_second < to->in_bytes_per_second
                       ? from->out_bytes_per_second
                       : to->in_bytes_per_second;
 
     *peer = 0;
-    if (topology->links && one != other) {
+    if (topology->links && one != other && from->parent < 0 && to->parent < 0) {
         const struct hdpi_topology_link *link =
             &topology->links[one * count + other];
         *peer = link->peer;
@@ -267,7 +342,7 @@ double fake_flops(const struct fake_device *device, int dtype, int compute)
             (compute != GEMM_ANY && profile->info.compute != compute) ||
             member < 0 || profile->ranks[member].lacks_dtype)
             continue;
-        return profile->ranks[member].rate_flops;
+        return profile->ranks[member].rate_flops * device->share;
     }
     return 0;
 }
@@ -277,28 +352,33 @@ double fake_first_product(struct fake_device *device)
     return device->products++ == 0 ? (double)fake.config.first_product_ns : 0;
 }
 
-int64_t fake_contexts(int device)
+/* The sum of a counter, of one device or (below 0) of all. */
+static int64_t sum_of(int device, size_t offset)
 {
     int64_t sum = 0;
 
     fake_lock();
     fake_begin();
-    for (int i = 0; i < fake.device_count; i++)
+    for (int i = 0; i < fake.device_count + fake.instance_count; i++)
         if (device < 0 || device == i)
-            sum += fake.devices[i].contexts;
+            sum += *(
+                const int64_t *)(const void *)((const char *)&fake.devices[i] +
+                                               offset);
     fake_unlock();
     return sum;
 }
 
+int64_t fake_contexts(int device)
+{
+    return sum_of(device, offsetof(struct fake_device, contexts));
+}
+
 int64_t fake_touched(int device)
 {
-    int64_t sum = 0;
+    return sum_of(device, offsetof(struct fake_device, touched));
+}
 
-    fake_lock();
-    fake_begin();
-    for (int i = 0; i < fake.device_count; i++)
-        if (device < 0 || device == i)
-            sum += fake.devices[i].touched;
-    fake_unlock();
-    return sum;
+int64_t fake_refused(int device)
+{
+    return sum_of(device, offsetof(struct fake_device, refused));
 }

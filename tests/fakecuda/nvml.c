@@ -182,7 +182,8 @@ FAKE_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned i,
     NVML_ENTER("nvmlDeviceGetHandleByIndex", NVML_ERROR_INVALID_ARGUMENT);
     if (!is_started())
         NVML_LEAVE(NVML_ERROR_UNINITIALIZED);
-    device = i < FAKE_DEVICES_MAX ? fake_device_at((int)i) : NULL;
+    device =
+        i < (unsigned)fake_device_count_all() ? fake_device_at((int)i) : NULL;
     if (!device || !out)
         NVML_LEAVE(NVML_ERROR_INVALID_ARGUMENT);
     *out = handle_of(device);

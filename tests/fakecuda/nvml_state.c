@@ -41,6 +41,8 @@ FAKE_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t handle,
     code = fake_nvml_find(&device, handle, out);
     if (code)
         NVML_LEAVE(code);
+    if (device->mig || device->parent >= 0) /* nobody counts it then */
+        NVML_LEAVE(NVML_ERROR_NOT_SUPPORTED);
     out->gpu = device->busy ? 97 : device->tenant_bytes > 0 ? 45 : 0;
     out->memory = out->gpu / 3;
     NVML_LEAVE(NVML_SUCCESS);
@@ -307,8 +309,7 @@ FAKE_API nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t handle, int *mode)
     code = fake_nvml_find(&device, handle, mode);
     if (code)
         NVML_LEAVE(code);
-    *mode = device->busy ? NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
-                         : NVML_COMPUTEMODE_DEFAULT;
+    *mode = device->compute_mode;
     NVML_LEAVE(NVML_SUCCESS);
 }
 
@@ -338,6 +339,7 @@ FAKE_API nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t handle,
         NVML_LEAVE(code ? code : NVML_ERROR_INVALID_ARGUMENT);
     if (device->info.compute_major < 8)
         NVML_LEAVE(NVML_ERROR_NOT_SUPPORTED);
-    *current = *pending = strncmp(device->info.uuid, "MIG-", 4) == 0;
+    *current = *pending =
+        device->mig || strncmp(device->info.uuid, "MIG-", 4) == 0;
     NVML_LEAVE(NVML_SUCCESS);
 }

@@ -209,7 +209,7 @@ const char *fake_alive(void)
         if (fake.alive[kind] > 0)
             add(&list, "%lld %s%s", (long long)fake.alive[kind], names[kind],
                 fake.alive[kind] == 1 ? "" : "s");
-    for (int i = -1; i < fake.device_count; i++) {
+    for (int i = -1; i < fake.device_count + fake.instance_count; i++) {
         long long bytes = fake_memory_alive(i);
         if (bytes > 0 && i < 0)
             add(&list, "%lld pinned bytes", bytes);

@@ -32,16 +32,21 @@ static void test_words(void **state)
         "keys=0:noise=x",
         "keys=7:noise=1%",
         "driver=12.4",
+        "hang=hdpk_cuda_combin:1",
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         if (fake_start(wrong[i]) == 0)
             fail_msg("\"%s\" was taken", wrong[i]);
+    if (!strstr(fake_words(), "hang=hdpk_cuda_combin:1") ||
+        !strstr(fake_words(), " hdpk_cuda_combine "))
+        fail_msg("expected the word and the known names, got: %s",
+                 fake_words());
     begin("machine=desk  copies=2 clock=virtual run=inline driver=13010 "
           "fail=cublasCreate:3-:1 sticky=cuLaunchKernel:9:700 busy=5 "
           "late=nvmlInit:2-:1ms tenant=0:8GiB peer=hang:0-5 seed=3 "
-          "firstproduct=150ms hang=any:1 keys=0:slow=2x@5/noise=1%");
+          "firstproduct=150ms hang=cublasGemmEx:1 keys=0:slow=2x@5/noise=1%");
     assert_int_equal(fake_plant("machine=desk"), -1);
     assert_int_equal(fake_plant("run=threads"), -1);
     assert_int_equal(fake_plant("fail=cudaMalloc:1 tenant=1:1GiB"), 0);

@@ -150,8 +150,8 @@ static void test_hang(void **state)
     (void)state;
     for (int way = 0; way < 2; way++) {
         begin(ways[way]);
-        assert_int_equal(fake_plant("hang=tick:2"), 0);
         library = tick_library();
+        assert_int_equal(fake_plant("hang=tick:2"), 0);
         stream = new_stream();
         other = new_stream();
         number = pinned_memory(sizeof *number);
@@ -193,8 +193,8 @@ static void test_hang_and_start(void **state)
     (void)state;
     for (int way = 0; way < 2; way++) {
         begin(ways[way]);
-        assert_int_equal(fake_plant("hang=tick:1"), 0);
         library = tick_library();
+        assert_int_equal(fake_plant("hang=tick:1"), 0);
         stream = new_stream();
         OK(launch(library, stream, (struct tick){ .ns = 1 }));
         assert_int_equal(

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/visibility.h"
 #include "state.h"
 
 enum { DRIVER = 13000 };
@@ -29,48 +28,6 @@ int64_t fake_monotonic_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* ---- visibility ----------------------------------------------------------- */
-
-static int by_address(const void *left, const void *right)
-{
-    const int *one = left, *other = right;
-
-    return strcmp(fake.devices[*one].info.pci, fake.devices[*other].info.pci);
-}
-
-/* Machine files name their devices with the fastest first. */
-static void read_mask(void)
-{
-    const char *mask = getenv("CUDA_VISIBLE_DEVICES");
-    const char *order = getenv("CUDA_DEVICE_ORDER");
-    struct hdpi_visibility seen = { 0 };
-    const char *uuids[FAKE_DEVICES_MAX];
-    int numbers[FAKE_DEVICES_MAX];
-
-    for (int i = 0; i < fake.device_count; i++) {
-        numbers[i] = i;
-        fake.devices[i].visible = -1;
-    }
-    if (hdpi_visibility_order(order) == HDPI_ORDER_PCI)
-        qsort(numbers, (size_t)fake.device_count, sizeof numbers[0],
-              by_address);
-    for (int i = 0; i < fake.device_count; i++)
-        uuids[i] = fake.devices[numbers[i]].info.uuid;
-    if (hdpi_visibility_resolve(&seen, mask, order, uuids, fake.device_count) !=
-        HDP_OK)
-        abort();
-    fake.mask_error = !seen.error ? 0
-                      : strcmp(seen.error, "cudaErrorNoDevice") == 0
-                          ? cudaErrorNoDevice
-                          : cudaErrorInvalidDevice;
-    fake.visible_count = seen.visible_count;
-    for (int i = 0; i < seen.visible_count; i++) {
-        fake.visible[i] = numbers[seen.visible[i]];
-        fake.devices[fake.visible[i]].visible = i;
-    }
-    hdpi_visibility_finish(&seen);
 }
 
 /* ---- begin and end -------------------------------------------------------- */
@@ -109,7 +66,7 @@ static int start(const char *words)
         return -1;
     }
     snprintf(fake.words, sizeof fake.words, "%s", words);
-    read_mask();
+    fake_mask_read();
     fake.zero_ns = fake_monotonic_ns();
     atomic_store(&fake.pid, (int)getpid());
     atomic_fetch_add(&fake.generation, 1);
@@ -160,7 +117,7 @@ int fake_plant(const char *words)
         fake.config = wanted;
     for (int i = 0; i < fake.device_count; i++) {
         fake.devices[i].tenant_bytes = fake.config.tenant_bytes[i];
-        fake.devices[i].busy = (fake.config.busy >> i & 1) != 0;
+        fake_machine_mode(&fake.devices[i]);
     }
     fake_unlock();
     return result;
@@ -181,8 +138,8 @@ int64_t fake_free_bytes(int device)
 
     fake_lock();
     fake_begin();
-    if (device >= 0 && device < fake.device_count)
-        result = fake_memory_free_bytes(&fake.devices[device]);
+    if (fake_device_at(device))
+        result = fake_memory_free_bytes(fake_device_at(device));
     fake_unlock();
     return result;
 }

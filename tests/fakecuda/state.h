@@ -40,6 +40,16 @@ struct fake_keys_row {
     char keys[128];
 };
 
+/* Compute modes, and what the two families call them. */
+enum fake_mode { FAKE_MODE_SHARED, FAKE_MODE_EXCLUSIVE, FAKE_MODE_PROHIBITED };
+
+enum { FAKE_SLICES_MAX = 7 };
+
+struct fake_mig {
+    int on, count;
+    int sevenths[FAKE_SLICES_MAX]; /* of each instance */
+};
+
 struct fake_config {
     char machine[FAKE_TEXT_MAX];
     int copies, real_clock, threads;
@@ -53,6 +63,8 @@ struct fake_config {
     int peer_count;
     struct fake_keys_row keys[FAKE_KEYS_MAX];
     int keys_count;
+    enum fake_mode modes[FAKE_DEVICES_MAX];
+    struct fake_mig migs[FAKE_DEVICES_MAX];
     struct fake_plant_row plants[FAKE_PLANTS_MAX];
     int plant_count;
 };
@@ -80,7 +92,8 @@ struct fake_state {
     struct fake_config config;
     struct hdpi_machine *machine;
     struct fake_device devices[FAKE_DEVICES_MAX];
-    int device_count;
+    int device_count; /* whole ones; instances stand behind them */
+    int instance_count;
     int visible[FAKE_DEVICES_MAX]; /* their numbers */
     int visible_count;
     int mask_error; /* 0, 100 or 101: what the mask leads to */
@@ -106,6 +119,10 @@ int64_t fake_monotonic_ns(void);
 /** Reads the machine file and makes its devices: 0, or -1 with the reason. */
 int fake_machine_open(char why[FAKE_TEXT_MAX]);
 void fake_machine_close(void);
+/** Who may use a device, as the words say by now. */
+void fake_machine_mode(struct fake_device *device);
+/** What CUDA_VISIBLE_DEVICES and _ORDER leave of the devices. */
+void fake_mask_read(void);
 /** How a pair was spoiled; -1: it was not. */
 int fake_peering(const struct fake_device *one,
                  const struct fake_device *other);

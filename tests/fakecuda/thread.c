@@ -44,8 +44,10 @@ int fake_primary(struct fake_device *device, CUcontext *out)
     if (!device)
         return cudaErrorInvalidDevice;
     if (!device->primary) {
-        if (device->busy)
+        if (device->busy || device->compute_mode == CU_COMPUTEMODE_PROHIBITED) {
+            device->refused++;
             return cudaErrorDevicesUnavailable;
+        }
         if (fake_memory_free_bytes(device) < FAKE_CONTEXT_BYTES)
             return cudaErrorMemoryAllocation;
         device->primary =

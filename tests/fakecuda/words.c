@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/units.h"
+#include "fake_kernels.h"
 #include "state.h"
 
 struct reading {
     struct fake_config *config;
     const char *value; /* NUL-terminated, of the word */
+    char *more; /* FAKE_TEXT_MAX bytes: why not, if there is more to say */
 };
 
 /* ---- parts of a value ---------------------------------------------------- */
@@ -131,6 +133,46 @@ static int read_busy(struct reading *self)
         return 0;
     self->config->busy |= UINT64_C(1) << index;
     return 1;
+}
+
+static int read_mode(struct reading *self)
+{
+    static const char *const names[] = { "default", "exclusive", "prohibited" };
+    const char *at = self->value;
+    int index;
+
+    if (!read_index(&at, &index) || !read_mark(&at, ':'))
+        return 0;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(at, names[i]) == 0) {
+            self->config->modes[index] = (enum fake_mode)i;
+            return 1;
+        }
+    return 0;
+}
+
+/* Sevenths, each 1, 2, 3, 4 or 7, seven at most. */
+static int read_mig(struct reading *self)
+{
+    const char *at = self->value;
+    struct fake_mig *mig;
+    int index, sum = 0;
+
+    if (!read_index(&at, &index) || !read_mark(&at, ':'))
+        return 0;
+    mig = &self->config->migs[index];
+    memset(mig, 0, sizeof *mig);
+    mig->on = 1;
+    if (strcmp(at, "none") == 0)
+        return 1;
+    do {
+        int64_t sevenths;
+        if (!read_int(&at, &sevenths) || sevenths < 1 || sevenths > 7 ||
+            sevenths == 5 || sevenths == 6 || (sum += (int)sevenths) > 7)
+            return 0;
+        mig->sevenths[mig->count++] = (int)sevenths;
+    } while (read_mark(&at, '+'));
+    return *at == '\0';
 }
 
 static int read_tenant(struct reading *self)
@@ -289,12 +331,31 @@ static int read_late(struct reading *self)
            plant(self, &row, "");
 }
 
+/* Products of every function of cuBLAS have one name. */
+static void say_kernels(char *out)
+{
+    size_t used = (size_t)snprintf(out, FAKE_TEXT_MAX,
+                                   " (no such kernel; there are cublasGemmEx");
+    const struct fake_kernel *kernel;
+
+    for (int i = 0; (kernel = fake_kernel_at(i)) && used < FAKE_TEXT_MAX; i++)
+        used += (size_t)snprintf(out + used, FAKE_TEXT_MAX - used, " %s",
+                                 kernel->name);
+    if (used < FAKE_TEXT_MAX)
+        snprintf(out + used, FAKE_TEXT_MAX - used, ")");
+}
+
 static int read_hang(struct reading *self)
 {
     struct fake_plant_row row = { .kind = FAKE_HANG };
     const char *at = self->value;
 
-    return read_call(&row, &at) && plant(self, &row, at);
+    if (!read_call(&row, &at) || !plant(self, &row, at))
+        return 0;
+    if (strcmp(row.name, "cublasGemmEx") == 0 || fake_kernel_find(row.name))
+        return 1;
+    say_kernels(self->more);
+    return 0;
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -308,6 +369,7 @@ static const struct {
     { "clock", 1, read_clock },        { "run", 1, read_run },
     { "driver", 1, read_driver },      { "nodriver", 1, read_nodriver },
     { "seed", 1, read_seed },          { "keys", 1, read_keys },
+    { "mode", 1, read_mode },          { "mig", 1, read_mig },
     { "busy", 0, read_busy },          { "tenant", 0, read_tenant },
     { "peer", 0, read_peer },          { "fail", 0, read_fail },
     { "sticky", 0, read_sticky },      { "late", 0, read_late },
@@ -315,10 +377,11 @@ static const struct {
     { "firstproduct", 0, read_first },
 };
 
-static int read_word(struct fake_config *config, char *word, int started)
+static int read_word(struct fake_config *config, char *word, int started,
+                     char more[FAKE_TEXT_MAX])
 {
     char *value = strchr(word, '=');
-    struct reading self = { config, "" };
+    struct reading self = { config, "", more };
 
     if (value) {
         *value = '\0';
@@ -339,7 +402,7 @@ static int read_word(struct fake_config *config, char *word, int started)
 int fake_words_read(struct fake_config *config, const char *words, int started,
                     char why[FAKE_TEXT_MAX])
 {
-    char copy[FAKE_TEXT_MAX], *rest = copy, *word;
+    char copy[FAKE_TEXT_MAX], more[FAKE_TEXT_MAX] = "", *rest = copy, *word;
 
     if (!hdpi_text_copy(copy, sizeof copy, words)) {
         snprintf(why, FAKE_TEXT_MAX, "more than %d bytes of words",
@@ -347,8 +410,9 @@ int fake_words_read(struct fake_config *config, const char *words, int started,
         return -1;
     }
     while ((word = strtok_r(rest, " \t\n", &rest)))
-        if (!read_word(config, word, started)) {
-            snprintf(why, FAKE_TEXT_MAX, "not understood: %.200s", word);
+        if (!read_word(config, word, started, more)) {
+            snprintf(why, FAKE_TEXT_MAX, "not understood: %.200s%.800s", word,
+                     more);
             return -1;
         }
     return 0;
