@@ -109,42 +109,58 @@ void gpu_free(struct gpu *gpu, int32_t member, void *memory)
     leave(gpu, member, before);
 }
 
-int gpu_upload(struct gpu *gpu, int32_t member, void *target,
-               const void *source, size_t bytes)
+/* One of the driver's copies, between addresses of its kind. */
+struct move {
+    CUdeviceptr device;
+    void *target;       /* of a way out of it */
+    const void *source; /* of a way in */
+    size_t bytes;
+};
+
+static int move(struct gpu *gpu, int32_t member, const struct move *move)
 {
-    CUdeviceptr to = (CUdeviceptr)(uintptr_t)target;
     CUstream stream = gpu->member[member].stream;
     CUcontext before;
+    int well;
 
-    if (bytes == 0)
+    if (move->bytes == 0)
         return 1;
     if (!enter(gpu, member, &before))
         return 0;
-    int well =
-        check(gpu, member, gpu->driver.upload(to, source, bytes, stream),
-              "cuMemcpyHtoDAsync") &&
-        check(gpu, member, gpu->driver.wait(stream), "cuStreamSynchronize");
+    if (move->source)
+        well = check(
+            gpu, member,
+            gpu->driver.upload(move->device, move->source, move->bytes, stream),
+            "cuMemcpyHtoDAsync");
+    else
+        well = check(gpu, member,
+                     gpu->driver.download(move->target, move->device,
+                                          move->bytes, stream),
+                     "cuMemcpyDtoHAsync");
+    well = well &&
+           check(gpu, member, gpu->driver.wait(stream), "cuStreamSynchronize");
     leave(gpu, member, before);
     return well;
+}
+
+int gpu_upload(struct gpu *gpu, int32_t member, void *target,
+               const void *source, size_t bytes)
+{
+    const struct move in = { .device = (CUdeviceptr)(uintptr_t)target,
+                             .source = source,
+                             .bytes = bytes };
+
+    return move(gpu, member, &in);
 }
 
 int gpu_download(struct gpu *gpu, int32_t member, void *target,
                  const void *source, size_t bytes)
 {
-    CUdeviceptr from = (CUdeviceptr)(uintptr_t)source;
-    CUstream stream = gpu->member[member].stream;
-    CUcontext before;
+    const struct move out = { .device = (CUdeviceptr)(uintptr_t)source,
+                              .target = target,
+                              .bytes = bytes };
 
-    if (bytes == 0)
-        return 1;
-    if (!enter(gpu, member, &before))
-        return 0;
-    int well =
-        check(gpu, member, gpu->driver.download(target, from, bytes, stream),
-              "cuMemcpyDtoHAsync") &&
-        check(gpu, member, gpu->driver.wait(stream), "cuStreamSynchronize");
-    leave(gpu, member, before);
-    return well;
+    return move(gpu, member, &out);
 }
 
 /* ---- in stream order ----------------------------------------------------- */
