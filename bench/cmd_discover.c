@@ -309,17 +309,24 @@ static void show_mask(struct bench *bench, const json_t *visibility)
     document_set(&bench->document, "visibility", json);
 }
 
-/* Why there is no GPU, in the driver's own words. */
-static void say_absent(struct bench *bench)
+/* Why there is no GPU, in the driver's own words; which are there and left out
+ * by `auto`. */
+static void say_absent(struct bench *bench, const json_t *topology)
 {
     json_t *runtime = library_info(HDP_INFO_RUNTIME);
     json_t *libraries = json_object_get(runtime, "libraries");
     json_t *cuda = json_object_get(libraries, "cuda");
     const char *note = json_string_value(json_object_get(cuda, "note"));
+    const json_t *notes = json_object_get(topology, "notes");
 
     if (note && *note)
         fprintf(bench->document.text, "\nGPUs: %s\n", note);
     json_decref(runtime);
+    for (size_t i = 0; i < json_array_size(notes); ++i) {
+        const char *line = json_string_value(json_array_get(notes, i));
+        if (line && strncmp(line, "cuda: cuda:", 11) == 0)
+            fprintf(bench->document.text, "left out by auto: %s\n", line + 6);
+    }
 }
 
 /* A plain path is a file's: it has a '/' or ends in .json, and does not begin
@@ -387,7 +394,7 @@ int command_discover(struct bench *bench)
         show_mask(bench, json_object_get(json, "visibility"));
     }
     if (!code && !options.machine)
-        say_absent(bench);
+        say_absent(bench, json);
     if (!code)
         code = record_machine(bench, text, NULL);
     json_decref(json);
