@@ -25,15 +25,29 @@ static void say_entry(struct doctor *self, const json_t *entry)
                    "'%s': %s", text, discover_verdict(verdict));
 }
 
+/* All that CUDA shows is one MIG instance, as it does where there are any. */
+static int is_instance(const struct doctor *self)
+{
+    const json_t *devices = json_object_get(self->topology, "devices");
+    int found = 0;
+
+    for (size_t i = 0; i < json_array_size(devices); ++i)
+        found |= strncmp(document_text(json_array_get(devices, i), "uuid"),
+                         "MIG-", 4) == 0;
+    return found && self->gpus == 1;
+}
+
 static void say_mask(struct doctor *self, const json_t *visibility)
 {
     const char *mask = getenv("CUDA_VISIBLE_DEVICES");
     const json_t *entries = json_object_get(visibility, "entries");
     const char *error = document_text(visibility, "error");
+    int alone = is_instance(self);
 
     if (!mask)
         doctor_say(self, MASK, DOCTOR_OK, NULL,
-                   "CUDA_VISIBLE_DEVICES is not set: every GPU can be seen");
+                   "CUDA_VISIBLE_DEVICES is not set%s",
+                   alone ? "" : ": every GPU can be seen");
     else if (!*mask)
         doctor_say(self, MASK, DOCTOR_WARNING, "unset CUDA_VISIBLE_DEVICES",
                    "CUDA_VISIBLE_DEVICES is empty: no GPU can be seen");
@@ -49,6 +63,11 @@ static void say_mask(struct doctor *self, const json_t *visibility)
         doctor_say(self, MASK, DOCTOR_ERROR,
                    "set a mask that the driver takes, or none",
                    "with this mask every call of CUDA fails: %s", error);
+    if (alone)
+        doctor_say(self, MASK, DOCTOR_NOTE,
+                   "export CUDA_VISIBLE_DEVICES=MIG-UUID chooses another one "
+                   "(nvidia-smi -L), or a GPU that is not cut",
+                   "a process sees one MIG instance and no other GPU");
     if (json_is_true(json_object_get(visibility, "mask_changed")))
         doctor_say(self, MASK, DOCTOR_WARNING,
                    "set it before the program starts",

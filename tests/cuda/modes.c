@@ -211,6 +211,8 @@ static void bench_tells_of_an_instance(void **state)
     expect_said(bench(cut, second, "discover", 0), "MIG 3g.40gb");
     expect_said(bench(cut, "0", "discover", 0), "MIG 2g.20gb");
     expect_said(bench(cut, second, "doctor", 0), "MIG 3g.40gb");
+    expect_said(bench(cut, NULL, "doctor", 0),
+                "a process sees one MIG instance and no other GPU");
 }
 
 int main(void)
