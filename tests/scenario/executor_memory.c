@@ -3,12 +3,14 @@
  * devices, of the caller's allocator, and of the caller's own function. */
 #include <stdlib.h>
 #include "job.h"
+#include "paced.h"
 
 enum { MEMBERS = 2, TOTAL = 60, ROW_BYTES = JOB_WIDTH * (int)sizeof(double) };
 
 /* ---- an executor and its log -------------------------------------------------- */
 
 struct desk {
+    struct paced paced;
     hdp_context *context;
     hdp_executor *executor;
     struct job job;
@@ -30,23 +32,33 @@ static void log_line(int32_t level, const char *line, void *user)
     (void)snprintf(desk->line, sizeof desk->line, "%s", line);
 }
 
+PACED(job_function)
+
 static void desk_open(struct desk *desk, const char *spec, int32_t threads,
                       hdp_executor_options *options)
 {
     hdp_context_options context = { .size = sizeof context };
     hdp_group_options group = { .size = sizeof group, .threads = threads };
+    hdp_profile *profile = NULL;
 
     memset(desk, 0, sizeof *desk);
+    paced_open(&desk->paced, spec);
     context.log = log_line;
     context.log_user = desk;
     options->on_memory = 1;
     if (!options->group)
         options->group = &group;
+    if (!options->profile)
+        options->profile = profile = paced_profile(&desk->paced);
     expect_ok(hdp_context_create(&desk->context, &context));
-    expect_ok(
-        hdp_executor_create(&desk->executor, desk->context, spec, options));
+    expect_ok(hdp_executor_create(&desk->executor, desk->context,
+                                  desk->paced.spec, options));
     options->group = NULL;
+    if (profile)
+        options->profile = NULL;
+    hdp_profile_destroy(profile);
     job_open(&desk->job, TOTAL, MEMBERS);
+    desk->job.work.cuda = job_function_paced;
     desk->member = -1;
 }
 
@@ -54,6 +66,7 @@ static void desk_close(struct desk *desk)
 {
     hdp_executor_destroy(desk->executor);
     hdp_context_destroy(desk->context);
+    paced_close();
 }
 
 /* A step that works; returns the first member's share. */
@@ -97,7 +110,7 @@ static hdp_error fail_run(struct desk *desk, int64_t total)
  * given up at most. */
 static void what_fits_is_worked_out(void **state)
 {
-    static const char spec[] = "sim:0/item=10us/mem=1200B+sim:1/item=30us";
+    static const char spec[] = "sim:0/item=10ms/mem=1200B+sim:1/item=30ms";
     hdp_executor_options options = { .size = sizeof options };
     hdp_split_options split = { .size = sizeof split };
     struct desk desk;
@@ -121,7 +134,7 @@ static void what_fits_is_worked_out(void **state)
  * 20; the next batches begin where this one ended. */
 static void three_quarters_else(void **state)
 {
-    static const char spec[] = "sim:0/item=10us/mem=1200B+sim:1/item=30us";
+    static const char spec[] = "sim:0/item=10ms/mem=1200B+sim:1/item=30ms";
     hdp_executor_options options = { .size = sizeof options };
     struct desk desk;
     int i;
@@ -130,7 +143,8 @@ static void three_quarters_else(void **state)
     desk_open(&desk, spec, HDP_THREADS_MEMBER, &options);
     expect_number(20, run(&desk, TOTAL, "45 rows of 25"), "share at last");
     expect_number(3, desk.warnings, "lowered caps");
-    if (!strstr(desk.line, "member 0 (sim:0") ||
+    if (!strstr(desk.line,
+                PACED_FAKE ? "member 0 (cuda:0" : "member 0 (sim:0") ||
         !strstr(desk.line, "with 26 items: at most 20"))
         fail_msg("expected the member, 26 items and 20, got \"%s\"", desk.line);
     for (i = 0; i < 20; ++i)
@@ -143,7 +157,7 @@ static void three_quarters_else(void **state)
 /* Shares stay whole quanta, and one quantum less is the least that is tried. */
 static void in_whole_quanta(void **state)
 {
-    static const char spec[] = "sim:0/item=10us/mem=1200B+sim:1/item=30us";
+    static const char spec[] = "sim:0/item=10ms/mem=1200B+sim:1/item=30ms";
     hdp_executor_options options = { .size = sizeof options };
     hdp_split_options split = { .size = sizeof split, .quantum = 20 };
     struct desk desk;
@@ -156,27 +170,46 @@ static void in_whole_quanta(void **state)
     desk_close(&desk);
 }
 
+/* Member 0's nth allocation fails, or all from it on. GPUs share one process:
+ * there a failure is of whichever member comes to it. */
+static void fail_alloc(struct desk *desk, hdp_executor_options *options,
+                       int nth, int lasting)
+{
+    char text[128];
+
+#ifdef HDP_TEST_FAKE
+    desk_open(desk, "sim:0-1/item=10ms", HDP_THREADS_MEMBER, options);
+    (void)snprintf(text, sizeof text, "fail=cudaMalloc:%d%s", nth,
+                   lasting ? "-" : "");
+    expect_number(0, fake_plant(text), "%s", text);
+#else
+    (void)snprintf(text, sizeof text,
+                   "sim:0/item=10ms/fail=alloc:%d%s+sim:1/item=10ms", nth,
+                   lasting ? "-" : "");
+    desk_open(desk, text, HDP_THREADS_MEMBER, options);
+#endif
+}
+
 /* The allocator says no at one call, or from it on; each hook's call once. */
 static void injected_failures_of_alloc(void **state)
 {
     hdp_executor_options options = { .size = sizeof options };
-    char spec[128];
+    char name[64];
     struct desk desk;
     int nth, lasting, step;
 
     (void)state;
-    for (lasting = 0; lasting < 2; ++lasting)
+    for (lasting = 0; lasting < (PACED_FAKE ? 1 : 2); ++lasting)
         for (nth = 1; nth <= 8; ++nth) {
-            (void)snprintf(spec, sizeof spec,
-                           "sim:0/item=10us/fail=alloc:%d%s+sim:1/item=10us",
-                           nth, lasting ? "-" : "");
-            desk_open(&desk, spec, HDP_THREADS_MEMBER, &options);
+            (void)snprintf(name, sizeof name, "alloc:%d%s", nth,
+                           lasting ? "-" : "");
+            fail_alloc(&desk, &options, nth, lasting);
             for (step = 0; step < 4; ++step)
-                (void)run(&desk, TOTAL - step, spec);
+                (void)run(&desk, TOTAL - step, name);
             if (nth <= 2 && !desk.warnings)
-                fail_msg("%s: expected a lowered cap, got none", spec);
+                fail_msg("%s: expected a lowered cap, got none", name);
             if (lasting && nth <= 2) /* it never gets memory: without rows */
-                expect_number(0, run(&desk, TOTAL, spec), "%s: share", spec);
+                expect_number(0, run(&desk, TOTAL, name), "%s: share", name);
             desk_close(&desk);
         }
 }
@@ -185,6 +218,27 @@ static void injected_failures_of_alloc(void **state)
 
 enum { LENT_BYTES = 600 }; /* of member 0: 25 rows of an array */
 
+/* Where the members are: of their devices, or of the host. */
+static void *take_bytes(size_t bytes)
+{
+#ifdef HDP_TEST_FAKE
+    void *memory = NULL;
+
+    return cudaMalloc(&memory, bytes) == cudaSuccess ? memory : NULL;
+#else
+    return malloc(bytes);
+#endif
+}
+
+static void give_bytes(void *memory)
+{
+#ifdef HDP_TEST_FAKE
+    (void)cudaFree(memory);
+#else
+    free(memory);
+#endif
+}
+
 static void *lend(int32_t member, size_t bytes, void *stream, void *user)
 {
     _Atomic int32_t *lent = user;
@@ -192,7 +246,7 @@ static void *lend(int32_t member, size_t bytes, void *stream, void *user)
 
     (void)stream;
     if (member != 0 || bytes <= LENT_BYTES)
-        memory = malloc(bytes);
+        memory = take_bytes(bytes);
     if (memory)
         atomic_fetch_add(lent, 1);
     return memory;
@@ -205,7 +259,7 @@ static void take_back(int32_t member, void *memory, void *stream, void *user)
     (void)member;
     (void)stream;
     atomic_fetch_sub(lent, 1);
-    free(memory);
+    give_bytes(memory);
 }
 
 /* What it refuses is a member out of memory like any other. */
@@ -221,7 +275,7 @@ static void the_allocator_says_no(void **state)
     group.free = take_back;
     group.alloc_user = &lent;
     options.group = &group;
-    desk_open(&desk, "sim:0/item=10us+sim:1/item=30us", HDP_THREADS_MEMBER,
+    desk_open(&desk, "sim:0/item=10ms+sim:1/item=30ms", HDP_THREADS_MEMBER,
               &options);
     expect_number(20, run(&desk, TOTAL, "a stingy allocator"), "share");
     expect_number(3, desk.warnings, "lowered caps"); /* 45 34 26 20 */
@@ -246,14 +300,14 @@ static int32_t hungry_function(const hdp_shard *shard, void *user)
     return desk->inner(shard, user);
 }
 
-ON_GPU(hungry_function)
+PACED(hungry_function)
 
 static void be_hungry(struct desk *desk, int64_t room, int32_t member)
 {
     hungry = desk;
     desk->inner = desk->job.work.host;
     desk->job.work.host = hungry_function;
-    desk->job.work.cuda = hungry_function_on_gpu;
+    desk->job.work.cuda = hungry_function_paced;
     desk->room = room;
     desk->member = member;
 }
@@ -325,7 +379,7 @@ static void the_bytes_that_a_function_wanted(void **state)
     (void)state;
     options.split = &split;
     for (c = 0; c < sizeof cases / sizeof *cases; ++c) {
-        desk_open(&desk, "sim:0/item=10us/mem=2760B+sim:1/item=30us",
+        desk_open(&desk, "sim:0/item=10ms/mem=2760B+sim:1/item=30ms",
                   HDP_THREADS_MEMBER, &options);
         be_hungry(&desk, cases[c].room, 0);
         desk.wanted = cases[c].wanted; /* 45 rows are 2,160 of 2,760 bytes */
@@ -347,7 +401,7 @@ static void minimums_hold(void **state)
 
     (void)state;
     options.min_items = least;
-    desk_open(&desk, "sim:0/item=10us+sim:1/item=30us", HDP_THREADS_MEMBER,
+    desk_open(&desk, "sim:0/item=10ms+sim:1/item=30ms", HDP_THREADS_MEMBER,
               &options);
     be_hungry(&desk, 42, 0);
     (void)fail_run(&desk, TOTAL);
@@ -368,11 +422,11 @@ static void only_when_it_is_asked_for(void **state)
     struct desk desk;
 
     (void)state;
-    desk_open(&desk, "sim:0-1/item=10us", HDP_THREADS_MEMBER, &options);
+    desk_open(&desk, "sim:0-1/item=10ms", HDP_THREADS_MEMBER, &options);
     hdp_executor_destroy(desk.executor);
     options.on_memory = 0;
     expect_ok(hdp_executor_create(&desk.executor, desk.context,
-                                  "sim:0-1/item=10us", &options));
+                                  "sim:0-1/item=10ms", &options));
     be_hungry(&desk, 20, 0);
     (void)fail_run(&desk, TOTAL);
     expect_number(1, atomic_load(&desk.job.calls), "functions that worked");
@@ -381,9 +435,14 @@ static void only_when_it_is_asked_for(void **state)
 
     expect_ok(hdp_profile_create(&profile, models, MEMBERS));
     options.profile = profile; /* calibration would wait */
-    desk_open(&desk, "sim:0-1/item=10us/fail=wait:1", HDP_THREADS_MEMBER,
-              &options);
+    desk_open(&desk,
+              PACED_FAKE ? "sim:0-1/item=10ms"
+                         : "sim:0-1/item=10ms/fail=wait:1",
+              HDP_THREADS_MEMBER, &options);
     hdp_profile_destroy(profile);
+#ifdef HDP_TEST_FAKE
+    expect_number(0, fake_plant("fail=cudaEventRecord:1:98"), "planted");
+#endif
     expect_status(HDP_ERR_DEVICE,
                   hdp_executor_run(NULL, desk.executor, TOTAL, &desk.job.work));
     expect_number(0, desk.warnings, "warnings after another failure");

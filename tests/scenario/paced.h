@@ -208,6 +208,10 @@ static inline void paced_read(struct paced *self, const char *spec, char *words,
     memset(self, 0, sizeof *self);
     (void)snprintf(copy, sizeof copy, "%s", spec);
     (void)snprintf(words, room, "%s", machine ? machine : "copies=4");
+    if (strncmp(spec, "sim:", 4) != 0) { /* at a pace of its own */
+        (void)snprintf(self->spec, sizeof self->spec, "%s", spec);
+        return;
+    }
     while ((part = strtok_r(rest, "+", &rest)))
         paced_part(self, part, words, room);
 }

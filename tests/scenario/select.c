@@ -3,6 +3,22 @@
 #include <string.h>
 #include "scenario/scene.h"
 
+/* Devices of unlike speeds; the third and the first under other numbers; one,
+ * and one beside it that is not in its profile. */
+#ifdef HDP_TEST_FAKE
+#define ALL "cuda:0-2"
+#define TURNED "cuda:2,0"
+#define ONE "cuda:0"
+#define MORE "cuda:0,1"
+#else
+#define ALL                                                                    \
+    "sim:0/item=10us/uuid=GPU-a+sim:1/item=20us/uuid=GPU-b+"                   \
+    "sim:2/item=40us/uuid=GPU-c"
+#define TURNED "sim:7/item=1us/uuid=GPU-c+sim:9/item=1us/uuid=GPU-a"
+#define ONE "sim:0/item=10us/uuid=GPU-a"
+#define MORE "sim:0/item=10us/uuid=GPU-a+sim:1/uuid=GPU-x"
+#endif
+
 static double time_of(const hdp_profile *profile, int32_t rank, int64_t items)
 {
     double ns = -1;
@@ -39,15 +55,13 @@ static hdp_profile *calibrated(const char *spec)
 static void test_by_identity(void **state)
 {
     (void)state;
-    hdp_profile *all = calibrated("sim:0/item=10us/uuid=GPU-a+sim:1/item=20us/"
-                                  "uuid=GPU-b+sim:2/item=40us/uuid=GPU-c");
+    hdp_profile *all = calibrated(ALL);
     hdp_profile *some = NULL;
     hdp_profile_info info;
     hdp_group_info group;
     struct scene scene;
 
-    /* the third and the first, under other numbers */
-    open_group(&scene, "sim:7/item=1us/uuid=GPU-c+sim:9/item=1us/uuid=GPU-a");
+    open_group(&scene, TURNED);
     expect_ok(hdp_profile_select(&some, all, scene.group));
     assert_true(time_of(some, 0, 256) == time_of(all, 2, 256));
     assert_true(time_of(some, 1, 256) == time_of(all, 0, 256));
@@ -65,20 +79,22 @@ static void test_by_identity(void **state)
 static void test_absent(void **state)
 {
     (void)state;
-    hdp_profile *all = calibrated("sim:0/item=10us/uuid=GPU-a");
+    hdp_profile *all = calibrated(ONE);
     hdp_profile *none = all;
+    hdp_device device = { .size = sizeof device };
     hdp_error error;
     struct scene scene;
 
-    open_group(&scene, "sim:0/item=10us/uuid=GPU-a+sim:1/uuid=GPU-x");
+    open_group(&scene, MORE);
     expect_status(HDP_ERR_NOT_FOUND,
                   hdp_profile_select(&none, all, scene.group));
     assert_null(none);
     hdp_options_init(&error, sizeof error);
     expect_ok(hdp_error_get(&error));
     expect_number(1, error.rank, "rank that is not in the profile");
-    if (!strstr(error.text, "GPU-x"))
-        fail_msg("the text does not name GPU-x: %s", error.text);
+    expect_ok(hdp_group_device(&device, scene.group, 1));
+    if (!strstr(error.text, device.uuid))
+        fail_msg("the text does not name %s: %s", device.uuid, error.text);
     close_group(&scene);
     hdp_profile_destroy(all);
 }
