@@ -1,9 +1,11 @@
 /* cuBLAS, found at run time: the file that the context names, the copy that is
- * in the process already, what the loader finds, the folders of Python's
- * wheels. It is never unloaded: it has state that outlives every handle. */
+ * in the process already, in a process of Python the one of its wheels, what
+ * the loader finds. It is never unloaded: it has state that outlives every
+ * handle. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/fate.h"
 #include "base/text.h"
@@ -144,19 +146,25 @@ static int try_wheels(struct cuda_blas *out, char *why, size_t capacity)
 
 /* ---- the search ---------------------------------------------------------- */
 
+static int try_names(struct cuda_blas *out, int flags, char *why,
+                     size_t capacity)
+{
+    for (size_t c = 0; c < COPIES; ++c)
+        if (try_copy(out, copies[c].file, flags, why, capacity))
+            return 1;
+    return 0;
+}
+
+/* Other packages of Python load their wheels' copy by its path, whatever is in
+ * the process: where there are wheels theirs comes before the system's. */
 static int find(struct cuda_blas *out, const char *given, char *why,
                 size_t capacity)
 {
-    static const int flags[] = { RTLD_NOLOAD, 0 };
-
     why[0] = '\0';
     if (given)
         return try_copy(out, given, 0, why, capacity);
-    for (size_t f = 0; f < sizeof flags / sizeof *flags; ++f)
-        for (size_t c = 0; c < COPIES; ++c)
-            if (try_copy(out, copies[c].file, flags[f], why, capacity))
-                return 1;
-    return try_wheels(out, why, capacity);
+    return try_names(out, RTLD_NOLOAD, why, capacity) ||
+           try_wheels(out, why, capacity) || try_names(out, 0, why, capacity);
 }
 
 static const char *given_path(const struct hdpi_site *site)
@@ -238,18 +246,34 @@ hdp_status cuda_blas_reset(struct cuda *self)
                            "cublasSetSmCountTarget");
 }
 
-hdp_status cuda_blas_open(struct cuda *self)
+/* One that rests, or a new one with a place to rest at. */
+static hdp_status take(struct cuda *self)
 {
     struct cuda_blas *blas = &self->blas;
     cublasHandle_t handle = NULL;
     hdp_status status;
 
+    blas->handle = cuda_rest_take(&blas->place, self);
     if (blas->handle)
         return HDP_OK;
-    HDPI_RETURN_IF(load(self));
-    HDPI_RETURN_IF(
-        cuda_check_blas(self, blas->create(&handle), "cublasCreate"));
+    HDPI_RETURN_IF(cuda_rest_place(&blas->place, self));
+    status = cuda_check_blas(self, blas->create(&handle), "cublasCreate");
+    if (status != HDP_OK) {
+        free(blas->place);
+        blas->place = NULL;
+    }
     blas->handle = handle;
+    return status;
+}
+
+hdp_status cuda_blas_open(struct cuda *self)
+{
+    hdp_status status;
+
+    if (self->blas.handle)
+        return HDP_OK;
+    HDPI_RETURN_IF(load(self));
+    HDPI_RETURN_IF(take(self));
     status = cuda_blas_reset(self);
     if (status != HDP_OK)
         cuda_blas_close(self);
@@ -258,9 +282,18 @@ hdp_status cuda_blas_open(struct cuda *self)
 
 void cuda_blas_close(struct cuda *self)
 {
-    if (self->blas.handle && !hdpi_fate_is_sealed())
-        (void)self->blas.destroy(self->blas.handle);
-    self->blas.handle = NULL;
+    struct cuda_blas *blas = &self->blas;
+
+    if (!blas->handle)
+        return;
+    if (self->stuck)
+        free(blas->place);
+    else if (blas->place)
+        cuda_rest_give(blas->place, self);
+    else if (!hdpi_fate_is_sealed())
+        (void)blas->destroy(blas->handle);
+    blas->handle = NULL;
+    blas->place = NULL;
 }
 
 static hdp_status open_apart(void *arg)

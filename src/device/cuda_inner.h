@@ -65,11 +65,13 @@ void cuda_versions(char *out, size_t capacity);
 
 /* ---- cuBLAS (cuda_blas.c) ------------------------------------------------- */
 
+struct cuda_rest; /* cuda_kept.c */
 struct cuda_blas {
     void *library; /* NULL: not loaded */
     char path[256];
     int version;
-    cublasHandle_t handle; /* NULL until the first use */
+    cublasHandle_t handle;   /* NULL until the first use */
+    struct cuda_rest *place; /* where it will rest; NULL: nowhere */
     cublasStatus_t (*create)(cublasHandle_t *out);
     cublasStatus_t (*destroy)(cublasHandle_t handle);
     cublasStatus_t (*set_stream)(cublasHandle_t handle, cudaStream_t stream);
@@ -95,7 +97,8 @@ struct cuda;
  *  to its stream and, on a partition, to its SM count. HDP_ERR_NOT_FOUND naming
  *  the file that is wanted; HDP_ERR_MEMORY. */
 hdp_status cuda_blas_open(struct cuda *self);
-/** Ends the handle, where there is one; the library stays. Never fails. */
+/** The handle, where there is one, rests in the context; that of a queue which
+ *  hung is lost. The library stays. Never fails. */
 void cuda_blas_close(struct cuda *self);
 /** The open handle as it is for the library's own products, whatever a caller
  *  has set since. */
@@ -256,6 +259,25 @@ hdp_status cuda_partition_take(struct cuda *self);
 void cuda_partition_give(struct cuda *self);
 /** 1 when the stream was made in the member's partition. */
 int cuda_partition_owns(const struct cuda *self, cudaStream_t stream);
+/** Ends all, with the context; nobody uses one. */
+void cuda_partitions_end(struct hdpi_kept *kept);
+/* cuda_kept.c */
+struct hdpi_kept {
+    struct cuda_pool *pools; /* devices in parts, cuda_partition.c */
+    struct cuda_rest *rest;  /* cuBLAS handles that no member uses */
+};
+/** What the context keeps, made where there is nothing yet; HDP_ERR_MEMORY. The
+ *  caller has the site's lock. */
+hdp_status cuda_kept(struct hdpi_kept **out, const struct hdpi_site *site);
+/** A place for a handle to rest at, so that resting cannot fail; free(). NULL,
+ *  and HDP_OK, where there is no context. */
+hdp_status cuda_rest_place(struct cuda_rest **out, struct cuda *self);
+/** A handle of this member's CUDA context, with its place; NULL: none rests. */
+cublasHandle_t cuda_rest_take(struct cuda_rest **out, struct cuda *self);
+/** The member's handle rests from now on. */
+void cuda_rest_give(struct cuda_rest *place, struct cuda *self);
+/** Ends the handles of a CUDA context, or (NULL) all; leaves none current. */
+void cuda_rest_end(struct hdpi_kept *kept, CUcontext context);
 void cuda_forget(const struct hdpi_site *site);
 /* cuda_memory.c */
 hdp_status cuda_alloc(struct hdpi_device *device, void **out, size_t bytes);

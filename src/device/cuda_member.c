@@ -137,10 +137,9 @@ static hdp_status close_here(void *arg)
         (void)cuda_queue_end(self);
     self->stuck |= self->base.condemned;
     cuda_probe_close(&self->base);
-    if (!self->stuck) { /* both wait for the device, however long */
-        cuda_blas_close(self);
+    cuda_blas_close(self);
+    if (!self->stuck) /* it waits for the device, however long */
         cuda_kernel_unload(self);
-    }
     cuda_memory_close(self);
     if (self->owns_stream && cuda_may_call() == HDP_OK)
         (void)cuda_check(self, cudaStreamDestroy(self->stream),

@@ -17,8 +17,9 @@ struct cuda_partition {
 };
 
 /* One device, split. */
-struct pool {
-    struct pool *next;
+struct cuda_pool {
+    struct cuda_pool *next;
+    struct hdpi_kept *kept; /* which it is part of */
     int ordinal;
     CUdevResource *parts; /* all outputs of one split, its rest the last */
     struct cuda_partition **owners; /* one a part; NULL: free */
@@ -26,10 +27,6 @@ struct pool {
     unsigned granule; /* multiprocessors of each part but the rest */
     struct cuda_partition *partitions;
     struct cuda_driver driver; /* for the end, when no member is open */
-};
-
-struct hdpi_kept {
-    struct pool *pools;
 };
 
 /* ---- splitting a device --------------------------------------------------- */
@@ -52,7 +49,7 @@ static hdp_status check_functions(struct cuda *self)
                             self->base.row.info.spec, versions);
 }
 
-static void free_pool(struct pool *pool)
+static void free_pool(struct cuda_pool *pool)
 {
     if (!pool)
         return;
@@ -62,7 +59,8 @@ static void free_pool(struct pool *pool)
 }
 
 /* Asks how many parts of the smallest size there are, then for them all. */
-static hdp_status split(struct pool *pool, struct cuda *self, CUdevice device)
+static hdp_status split(struct cuda_pool *pool, struct cuda *self,
+                        CUdevice device)
 {
     CUdevResource whole = { 0 }, *rest;
     unsigned count = 0;
@@ -91,9 +89,9 @@ static hdp_status split(struct pool *pool, struct cuda *self, CUdevice device)
     return HDP_OK;
 }
 
-static hdp_status make_pool(struct pool **out, struct cuda *self)
+static hdp_status make_pool(struct cuda_pool **out, struct cuda *self)
 {
-    struct pool *pool = NULL;
+    struct cuda_pool *pool = NULL;
     CUdevice device = 0;
     hdp_status status;
 
@@ -114,24 +112,21 @@ out:
     return status;
 }
 
-static hdp_status find_pool(struct pool **out, struct cuda *self)
+static hdp_status find_pool(struct cuda_pool **out, struct cuda *self)
 {
-    struct hdpi_kept **kept = self->base.site->kept;
-    struct pool *pool;
+    struct hdpi_kept *kept;
+    struct cuda_pool *pool;
 
-    if (!*kept) {
-        *kept = hdpi_alloc(1, sizeof **kept, "partitions");
-        if (!*kept)
-            return HDP_ERR_MEMORY;
-    }
-    for (pool = (*kept)->pools; pool; pool = pool->next)
+    HDPI_RETURN_IF(cuda_kept(&kept, self->base.site));
+    for (pool = kept->pools; pool; pool = pool->next)
         if (pool->ordinal == self->ordinal) {
             *out = pool;
             return HDP_OK;
         }
     HDPI_RETURN_IF(make_pool(&pool, self));
-    pool->next = (*kept)->pools;
-    (*kept)->pools = pool;
+    pool->next = kept->pools;
+    pool->kept = kept;
+    kept->pools = pool;
     *out = pool;
     return HDP_OK;
 }
@@ -140,7 +135,7 @@ static hdp_status find_pool(struct pool **out, struct cuda *self)
 
 /* Marks free parts of at least so many multiprocessors as `owner`'s; returns
  * how many those have, 0: there are not so many left. NULL only counts. */
-static int32_t claim(struct pool *pool, int32_t sms,
+static int32_t claim(struct cuda_pool *pool, int32_t sms,
                      struct cuda_partition *owner)
 {
     int32_t sum = 0;
@@ -154,14 +149,14 @@ static int32_t claim(struct pool *pool, int32_t sms,
     return sum < sms ? 0 : sum;
 }
 
-static void release(struct pool *pool, const struct cuda_partition *owner)
+static void release(struct cuda_pool *pool, const struct cuda_partition *owner)
 {
     for (unsigned i = 0; i < pool->part_count; ++i)
         if (pool->owners[i] == owner)
             pool->owners[i] = NULL;
 }
 
-static int32_t sum_of(const struct pool *pool, int free_only)
+static int32_t sum_of(const struct cuda_pool *pool, int free_only)
 {
     int32_t sum = 0;
 
@@ -173,7 +168,7 @@ static int32_t sum_of(const struct pool *pool, int free_only)
 
 /* Ends what nobody uses: the driver keeps some of its memory, so this is only
  * for want of room. */
-static void end(struct pool *pool, struct cuda_partition *partition)
+static void end(struct cuda_pool *pool, struct cuda_partition *partition)
 {
     struct cuda_partition **at = &pool->partitions;
 
@@ -182,6 +177,8 @@ static void end(struct pool *pool, struct cuda_partition *partition)
     *at = partition->next;
     release(pool, partition);
     if (cuda_may_call() == HDP_OK && !partition->lost) {
+        if (partition->context)
+            cuda_rest_end(pool->kept, partition->context);
         if (partition->stream)
             (void)cudaStreamDestroy(partition->stream);
         if (partition->green)
@@ -191,7 +188,7 @@ static void end(struct pool *pool, struct cuda_partition *partition)
     free(partition);
 }
 
-static void end_idle(struct pool *pool, int32_t wanted)
+static void end_idle(struct cuda_pool *pool, int32_t wanted)
 {
     struct cuda_partition *at = pool->partitions, *next;
 
@@ -202,7 +199,7 @@ static void end_idle(struct pool *pool, int32_t wanted)
     }
 }
 
-static hdp_status refuse(struct cuda *self, const struct pool *pool,
+static hdp_status refuse(struct cuda *self, const struct cuda_pool *pool,
                          hdp_status status)
 {
     return hdpi_fail_member(
@@ -213,7 +210,7 @@ static hdp_status refuse(struct cuda *self, const struct pool *pool,
         (int)sum_of(pool, 1));
 }
 
-static hdp_status create(struct pool *pool, struct cuda *self,
+static hdp_status create(struct cuda_pool *pool, struct cuda *self,
                          struct cuda_partition *partition)
 {
     const struct cuda_driver *driver = &self->driver;
@@ -249,8 +246,8 @@ out:
     return status;
 }
 
-static hdp_status make_partition(struct cuda_partition **out, struct pool *pool,
-                                 struct cuda *self)
+static hdp_status make_partition(struct cuda_partition **out,
+                                 struct cuda_pool *pool, struct cuda *self)
 {
     int32_t wanted = self->base.row.ask.sms;
     struct cuda_partition *partition;
@@ -277,7 +274,7 @@ static hdp_status make_partition(struct cuda_partition **out, struct pool *pool,
 }
 
 /* How many multiprocessors a partition of so many gets. */
-static int32_t granted(const struct pool *pool, int32_t sms)
+static int32_t granted(const struct cuda_pool *pool, int32_t sms)
 {
     int32_t sum = 0;
 
@@ -287,7 +284,7 @@ static int32_t granted(const struct pool *pool, int32_t sms)
 }
 
 /* The partition that a lent stream was made in, or an idle one of that size. */
-static struct cuda_partition *find(const struct pool *pool,
+static struct cuda_partition *find(const struct cuda_pool *pool,
                                    const struct cuda *self)
 {
     cudaStream_t lent = self->base.lent_queue;
@@ -309,7 +306,7 @@ static struct cuda_partition *find(const struct pool *pool,
 static hdp_status take(struct cuda *self)
 {
     struct cuda_partition *partition;
-    struct pool *pool = NULL;
+    struct cuda_pool *pool = NULL;
 
     HDPI_RETURN_IF(find_pool(&pool, self));
     partition = find(pool, self);
@@ -366,29 +363,13 @@ int cuda_partition_owns(const struct cuda *self, cudaStream_t stream)
 
 /* ---- the end -------------------------------------------------------------- */
 
-static hdp_status forget_here(void *arg)
+void cuda_partitions_end(struct hdpi_kept *kept)
 {
-    struct hdpi_kept *kept = arg;
-
     while (kept->pools) {
-        struct pool *pool = kept->pools;
+        struct cuda_pool *pool = kept->pools;
         kept->pools = pool->next;
         while (pool->partitions)
             end(pool, pool->partitions);
         free_pool(pool);
     }
-    free(kept);
-    return HDP_OK;
-}
-
-void cuda_forget(const struct hdpi_site *site)
-{
-    hdp_error before = *hdpi_error();
-
-    if (!*site->kept)
-        return;
-    if (cuda_apart(forget_here, *site->kept) != HDP_OK)
-        (void)forget_here(*site->kept);
-    *site->kept = NULL;
-    *hdpi_error() = before;
 }

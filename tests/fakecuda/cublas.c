@@ -39,6 +39,7 @@ FAKE_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
     CUBLAS_ENTER("cublasDestroy", CUBLAS_STATUS_NOT_INITIALIZED, FAKE_UNSAFE);
     if (!fake_blas_is(handle))
         CUBLAS_LEAVE(CUBLAS_STATUS_NOT_INITIALIZED);
+    fake_capture_spoil_all(handle->handle.device); /* seen on an H200 */
     handle->handle.device->used_bytes -= OWN_BYTES;
     fake_handle_end(handle);
     CUBLAS_LEAVE(CUBLAS_STATUS_SUCCESS);

@@ -126,3 +126,15 @@ int fake_capture_forbids(void)
     }
     return found;
 }
+
+/* A wait for a whole device is no wait that a capture can bear, whoever asks. */
+void fake_capture_spoil_all(const struct fake_device *device)
+{
+    for (struct fake_handle *at = fake.handles; ever_captured && at;
+         at = at->next) {
+        CUstream stream = (CUstream)(void *)at;
+        if (at->kind == FAKE_STREAM && at->device == device &&
+            stream->queue->capturing != cudaStreamCaptureStatusNone)
+            (void)fake_capture_spoil(stream);
+    }
+}

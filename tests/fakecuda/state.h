@@ -202,6 +202,7 @@ int fake_capture_spoil(CUstream stream);
 /** 1: a stream's capture forbids what this thread is about to do; the capture
  *  is spoiled. */
 int fake_capture_forbids(void);
+void fake_capture_spoil_all(const struct fake_device *device);
 /** Waits for every stream of a device, or of all where it is NULL. */
 int fake_device_finish(const struct fake_device *device);
 /** Ends hanging work. It and what was queued behind it have no effect: their

@@ -17,11 +17,35 @@ def must(status, hdp, what):
         sys.exit(f"{what}: {hdp.hdp_last_error().decode()}")
 
 
+class ContextOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("log", ctypes.c_void_p),
+                ("log_user", ctypes.c_void_p), ("log_level", ctypes.c_int32),
+                ("reserved", ctypes.c_int32),
+                ("cublas_path", ctypes.c_char_p),
+                ("nccl_path", ctypes.c_char_p),
+                ("nvml_path", ctypes.c_char_p),
+                ("timeout_ns", ctypes.c_int64)]
+
+
+def wheel_of_cublas():
+    """In a virtual environment nothing that is mapped tells where its packages
+    are; Python knows."""
+    for folder in sys.path:
+        for name in ("cu13/lib/libcublas.so.13", "cublas/lib/libcublas.so.12"):
+            path = os.path.join(folder, "nvidia", name)
+            if os.path.exists(path):
+                return path.encode()
+    return None
+
+
 def use_hdp():
-    """A group on the first GPU, measured with cuBLAS."""
+    """A group on the GPUs, measured with cuBLAS."""
     hdp = ctypes.CDLL(LIBRARY)
     context, group, profile = (ctypes.c_void_p() for _ in range(3))
-    must(hdp.hdp_context_create(ctypes.byref(context), None), hdp, "context")
+    options = ContextOptions(size=ctypes.sizeof(ContextOptions),
+                             cublas_path=wheel_of_cublas())
+    must(hdp.hdp_context_create(ctypes.byref(context),
+                                ctypes.byref(options)), hdp, "context")
     must(hdp.hdp_group_create_spec(ctypes.byref(group), context, b"cuda:all",
                                    None), hdp, "group")
     must(hdp.hdp_calibrate(ctypes.byref(profile), group, None), hdp,
