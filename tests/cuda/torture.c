@@ -364,7 +364,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_call_fails),
     };
 
-    if (argc > 1 && strcmp(argv[1], "--all") == 0)
-        cap = INT64_MAX / 4, whole = 1;
+    /* --all [CALLS]: of every site all, or so many from first to last */
+    if (argc > 1 && strcmp(argv[1], "--all") == 0) {
+        cap = argc > 2 ? strtoll(argv[2], NULL, 10) : INT64_MAX / 4;
+        whole = 1;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
