@@ -192,7 +192,7 @@ plant() {
 self_test() {
     mkdir -p "$tmp/tree/tests"
     (cd "$root" && cp -R include src kernels bench examples "$tmp/tree/" &&
-        cp -R tests/scenario "$tmp/tree/tests/")
+        cp -R tests/scenario tests/fakecuda "$tmp/tree/tests/")
     if ! check "$tmp/tree" >"$tmp/said"; then
         cat "$tmp/said"
         echo "the copy must pass before anything is planted"
