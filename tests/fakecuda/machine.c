@@ -159,7 +159,7 @@ static void cut(struct fake_device *device, const struct fake_device *whole,
              sevenths, (int)(info->memory_bytes / gib));
     memcpy(info->name, name, sizeof name);
     memcpy(info->uuid, "MIG-", 4);
-    snprintf(info->uuid + 4, 3, "%02x", place + 1);
+    snprintf(info->uuid + 4, 3, "%02x", (unsigned)(place + 1) & 0xffu);
     info->uuid[6] = whole->info.uuid[6];
     device->tenant_bytes = 0;
     fake_machine_mode(device);
