@@ -88,8 +88,8 @@ void cuda_rest_end(struct hdpi_kept *kept, CUcontext context)
         }
         *at = rest->next;
         if (cuda_may_call() == HDP_OK) {
-            if (rest->context_set(rest->context) == CUDA_SUCCESS)
-                (void)rest->destroy(rest->handle);
+            (void)rest->context_set(rest->context);
+            (void)rest->destroy(rest->handle);
             (void)rest->context_set(NULL); /* that one may end next */
         }
         free(rest);
