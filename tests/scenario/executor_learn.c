@@ -83,7 +83,10 @@ static void a_member_slows_and_recovers(void **state)
 static void run_noisy(struct learner *learner, const char *spec,
                       const struct line *lines, int32_t members, int learn)
 {
-    hdp_executor_options options = { .size = sizeof options };
+    /* thousands of steps, whose members' threads a busy machine would delay */
+    const hdp_group_options group = { .size = sizeof group,
+                                      .threads = HDP_THREADS_CALLER };
+    hdp_executor_options options = { .size = sizeof options, .group = &group };
     int i, steps;
 
     options.learn = learn ? 0 : -1;
