@@ -24,9 +24,9 @@ struct bench {
     hdp_device *devices; /* one a member */
     int32_t members;
     int simulated;          /* a member's time is a model's */
+    int abandoned;          /* what library_settle() waited for in vain */
     json_t *pictured;       /* what .svg files show; NULL: the document */
-    char *blas_path;        /* the library's OpenBLAS; NULL: it has none */
-    char *driver_path;      /* and its CUDA driver, likewise */
+    json_t *runtime;        /* of library_runtime() */
     struct gpu_image image; /* of the workloads' kernels */
     struct gpu *gpu; /* the members that are GPUs; NULL: none, or not asked */
     char json_path[1024]; /* where demo wants the document; empty: nowhere */
@@ -71,7 +71,8 @@ int library_work_dtype(struct bench *bench, int32_t kind,
                        int32_t *out);
 
 /** 1: what was lent to the group may be freed. After a deadline a function may
- *  be inside still, so this waits for it, seconds at most; 0: it never came. */
+ *  be inside still, or a device at work, so this waits for it once, seconds at
+ *  most; 0: it never came, which a warning says. */
 int library_settle(struct bench *bench);
 
 /** Destroys a workload (or NULL) once no function is inside it; else leaves it
@@ -92,6 +93,13 @@ json_t *library_device_json(const hdp_device *device);
 
 /** A document of hdp_info(); NULL (and no failure) when there is none. */
 json_t *library_info(int32_t what);
+
+/** HDP_INFO_RUNTIME, asked once and from then on part of the document: it starts
+ *  the driver and NVML, so what needs no real device leaves it alone. The
+ *  bench's own; NULL: there is none. */
+const json_t *library_runtime(struct bench *bench);
+/** The file of a library that it names: the workloads use that very copy. */
+const char *library_path(struct bench *bench, const char *name);
 
 /** Monotonic nanoseconds. */
 int64_t library_now(void);

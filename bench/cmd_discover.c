@@ -313,15 +313,13 @@ static void show_mask(struct bench *bench, const json_t *visibility)
  * by `auto`. */
 static void say_absent(struct bench *bench, const json_t *topology)
 {
-    json_t *runtime = library_info(HDP_INFO_RUNTIME);
-    json_t *libraries = json_object_get(runtime, "libraries");
+    json_t *libraries = json_object_get(library_runtime(bench), "libraries");
     json_t *cuda = json_object_get(libraries, "cuda");
     const char *note = json_string_value(json_object_get(cuda, "note"));
     const json_t *notes = json_object_get(topology, "notes");
 
     if (note && *note)
         fprintf(bench->document.text, "\nGPUs: %s\n", note);
-    json_decref(runtime);
     for (size_t i = 0; i < json_array_size(notes); ++i) {
         const char *line = json_string_value(json_array_get(notes, i));
         if (line && strncmp(line, "cuda: cuda:", 11) == 0)

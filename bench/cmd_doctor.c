@@ -97,7 +97,7 @@ int command_doctor(struct bench *bench)
     self.findings = json_array();
     self.root = bench->options.root ? bench->options.root : "";
     self.build = library_info(HDP_INFO_BUILD);
-    self.runtime = library_info(HDP_INFO_RUNTIME);
+    self.runtime = library_runtime(bench);
     self.now = library_info(HDP_INFO_DEVICES);
     fprintf(bench->document.text, "# hdp_bench %s doctor\n", hdp_version());
     code = look(&self);
@@ -108,7 +108,6 @@ int command_doctor(struct bench *bench)
         sum_up(&self);
     json_decref(self.findings);
     json_decref(self.build);
-    json_decref(self.runtime);
     json_decref(self.now);
     json_decref(self.topology);
     return code;

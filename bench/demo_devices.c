@@ -187,15 +187,14 @@ static void tell_type(struct demo *demo, FILE *out)
     fputs("\n", out);
 }
 
-static void tell_absent(FILE *out)
+static void tell_absent(struct bench *bench)
 {
-    json_t *runtime = library_info(HDP_INFO_RUNTIME);
-    json_t *cuda =
-        json_object_get(json_object_get(runtime, "libraries"), "cuda");
-    const char *note = json_string_value(json_object_get(cuda, "note"));
+    const json_t *libraries =
+        json_object_get(library_runtime(bench), "libraries");
+    const char *note =
+        document_text(json_object_get(libraries, "cuda"), "note");
 
-    fprintf(out, "GPUs      %s\n", note && *note ? note : "none");
-    json_decref(runtime);
+    fprintf(bench->document.text, "GPUs      %s\n", *note ? note : "none");
 }
 
 static void tell(struct demo *demo, const struct found *found)
@@ -205,7 +204,7 @@ static void tell(struct demo *demo, const struct found *found)
     char text[128], label[160];
 
     if (found->count == 0)
-        tell_absent(out);
+        tell_absent(bench);
     for (int32_t m = 0; m < bench->members; ++m) {
         const hdp_device *device = &bench->devices[m];
         const char *slow = library_slowdown(device, text, sizeof text);

@@ -12,9 +12,10 @@ struct doctor {
     const char *root; /* where the machine's files begin: "" */
     json_t *findings;
     int counts[DOCTOR_SEVERITIES];
-    const char *section;     /* of the last finding; NULL: none yet */
-    json_t *build, *runtime; /* of hdp_info(); NULL: not told */
-    json_t *now;             /* HDP_INFO_DEVICES */
+    const char *section;   /* of the last finding; NULL: none yet */
+    json_t *build;         /* of hdp_info(); NULL: not told */
+    const json_t *runtime; /* likewise, the bench's */
+    json_t *now;           /* HDP_INFO_DEVICES */
     json_t *topology;
     int cards;      /* of NVIDIA on the PCI bus */
     int has_module; /* the driver's kernel part is loaded */

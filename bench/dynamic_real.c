@@ -152,7 +152,7 @@ static int open_server(struct server *self, int32_t member)
                                   .members = 1,
                                   .capacity = bench->options.total,
                                   .seed = (uint64_t)bench->options.seed,
-                                  .blas_path = bench->blas_path,
+                                  .blas_path = library_path(bench, "openblas"),
                                   .devices = device };
     hdp_group_options options;
 

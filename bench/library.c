@@ -1,4 +1,5 @@
 /* The library's live objects of one run, and what they say about themselves. */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,17 +43,21 @@ static void log_line(int32_t level, const char *line, void *user)
         notes_log(notes, level, line);
 }
 
+/* Each asking starts NVML anew, so one is enough where the text is not huge. */
 json_t *library_info(int32_t what)
 {
-    size_t needed = 0;
+    size_t needed = 16384, room = 0;
+    hdp_status status = HDP_ERR_CAPACITY;
     json_t *json = NULL;
+    char *text = NULL;
 
-    hdp_info(what, NULL, 0, &needed);
-    if (!needed)
-        return NULL;
-    size_t room = needed + 4096; /* what GPUs do changes meanwhile */
-    char *text = malloc(room);
-    if (text && hdp_info(what, text, room, &needed) == HDP_OK)
+    while (status == HDP_ERR_CAPACITY && needed > room) {
+        room = needed + 4096; /* what GPUs do changes meanwhile */
+        free(text);
+        text = malloc(room);
+        status = text ? hdp_info(what, text, room, &needed) : HDP_ERR_MEMORY;
+    }
+    if (status == HDP_OK)
         json = json_loads(text, 0, NULL);
     free(text);
     return json;
@@ -61,13 +66,47 @@ json_t *library_info(int32_t what)
 static void put_tool(struct bench *bench)
 {
     json_t *tool = json_object(), *build = library_info(HDP_INFO_BUILD);
-    json_t *runtime = library_info(HDP_INFO_RUNTIME);
 
     json_object_set_new(tool, "name", json_string("hdp_bench"));
     json_object_set_new(tool, "version", json_string(hdp_version()));
     json_object_set_new(tool, "build", build ? build : json_null());
-    json_object_set_new(tool, "runtime", runtime ? runtime : json_null());
+    json_object_set_new(tool, "runtime", json_null());
     document_set(&bench->document, "tool", tool);
+}
+
+const json_t *library_runtime(struct bench *bench)
+{
+    json_t *tool = json_object_get(bench->document.root, "tool");
+
+    if (!bench->runtime) {
+        bench->runtime = library_info(HDP_INFO_RUNTIME);
+        if (bench->runtime)
+            json_object_set(tool, "runtime", bench->runtime);
+    }
+    return bench->runtime;
+}
+
+const char *library_path(struct bench *bench, const char *name)
+{
+    const json_t *libraries =
+        json_object_get(library_runtime(bench), "libraries");
+
+    return json_string_value(
+        json_object_get(json_object_get(libraries, name), "path"));
+}
+
+/* A copy that the program has is the one that hdp_info() takes. */
+static int load_nvml(struct bench *bench)
+{
+    const char *path = bench->options.nvml, *words;
+    void *library =
+        path ? dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) : NULL;
+
+    if (!path || (library && dlsym(library, "nvmlInit_v2")))
+        return EXIT_OK;
+    words = library ? "has no nvmlInit_v2 and is no NVML" : dlerror();
+    return failure_own(&bench->failure, EXIT_ENVIRONMENT, HDP_ERR_UNSUPPORTED,
+                       "--nvml %.128s: %s", path, words ? words : "not loaded");
 }
 
 int library_open(struct bench *bench)
@@ -84,32 +123,13 @@ int library_open(struct bench *bench)
     options.cublas_path = bench->options.cublas;
     options.nvml_path = bench->options.nvml;
     options.nccl_path = bench->options.nccl;
-    int code =
-        library_try(bench, hdp_context_create(&bench->context, &options));
+    int code = load_nvml(bench);
+    if (!code)
+        code =
+            library_try(bench, hdp_context_create(&bench->context, &options));
     if (!code)
         put_tool(bench);
     return code;
-}
-
-static char *path_of(const json_t *libraries, const char *name)
-{
-    const char *path = json_string_value(
-        json_object_get(json_object_get(libraries, name), "path"));
-
-    return path ? strdup(path) : NULL;
-}
-
-/* What hdp_info names, the workloads use: that very copy. */
-static void find_libraries(struct bench *bench)
-{
-    json_t *runtime = library_info(HDP_INFO_RUNTIME);
-    json_t *libraries = json_object_get(runtime, "libraries");
-
-    free(bench->blas_path);
-    free(bench->driver_path);
-    bench->blas_path = path_of(libraries, "openblas");
-    bench->driver_path = path_of(libraries, "cuda");
-    json_decref(runtime);
 }
 
 int library_gpus_of(struct bench *bench, hdp_group *group,
@@ -120,7 +140,7 @@ int library_gpus_of(struct bench *bench, hdp_group *group,
                                    .devices = devices,
                                    .members = members,
                                    .products = products,
-                                   .driver_path = bench->driver_path,
+                                   .driver_path = library_path(bench, "cuda"),
                                    .cublas_path = bench->options.cublas,
                                    .image = bench->image };
     char reason[GPU_REASON];
@@ -240,6 +260,7 @@ int library_describe(struct bench *bench)
 {
     hdp_group_info info;
     json_t *list = json_array();
+    int real = 0;
 
     document_set(&bench->document, "devices", list);
     hdp_options_init(&info, sizeof info);
@@ -257,9 +278,11 @@ int library_describe(struct bench *bench)
         if (code)
             return code;
         bench->simulated |= device->kind == HDP_SIM;
+        real |= device->kind != HDP_SIM;
         json_array_append_new(list, library_device_json(device));
     }
-    find_libraries(bench);
+    if (real)
+        (void)library_runtime(bench);
     return EXIT_OK;
 }
 
@@ -305,7 +328,7 @@ int library_work(struct bench *bench, struct workload_spec *spec,
         return code;
     spec->members = bench->members;
     spec->seed = (uint64_t)bench->options.seed;
-    spec->blas_path = bench->blas_path;
+    spec->blas_path = library_path(bench, "openblas");
     spec->devices = bench->devices;
     spec->gpu = bench->gpu;
     *out = workload_create(spec);
@@ -318,18 +341,41 @@ int library_work(struct bench *bench, struct workload_spec *spec,
                        (long long)spec->reduce_bytes);
 }
 
+/* A second a time: functions return sooner or later, a device that hangs does
+ * not. */
+static hdp_status abort_group(struct bench *bench)
+{
+    enum { PATIENCE = 5 };
+    int tries = PATIENCE;
+    hdp_status status;
+
+    for (int32_t m = 0; m < bench->members; ++m)
+        if (bench->devices && bench->devices[m].kind == HDP_CUDA)
+            tries = 1;
+    do
+        status = hdp_group_abort(bench->group);
+    while (status == HDP_ERR_TIMEOUT && --tries > 0);
+    return status;
+}
+
 int library_settle(struct bench *bench)
 {
-    enum { PATIENCE = 5 }; /* an abort waits for a second */
     hdp_error error;
+    hdp_status status;
 
     hdp_options_init(&error, sizeof error);
+    if (bench->abandoned)
+        return 0;
     if (!bench->group || hdp_group_health(&error, bench->group) == HDP_OK)
         return 1;
-    for (int tries = 0; tries < PATIENCE; ++tries)
-        if (hdp_group_abort(bench->group) == HDP_OK)
-            return 1;
-    return 0;
+    status = abort_group(bench);
+    bench->abandoned = status != HDP_OK;
+    if (status == HDP_ERR_TIMEOUT)
+        document_warn(&bench->document, "abandoned",
+                      "%s; left behind with its memory, which ends with this "
+                      "process",
+                      hdp_last_error());
+    return !bench->abandoned;
 }
 
 void library_end_work(struct bench *bench, struct workload *workload)
@@ -345,12 +391,10 @@ void library_close(struct bench *bench)
     hdp_group_destroy(bench->group);
     hdp_context_destroy(bench->context);
     free(bench->devices);
-    free(bench->blas_path);
-    free(bench->driver_path);
+    json_decref(bench->runtime);
     bench->gpu = NULL;
     bench->group = NULL;
     bench->context = NULL;
     bench->devices = NULL;
-    bench->blas_path = NULL;
-    bench->driver_path = NULL;
+    bench->runtime = NULL;
 }

@@ -151,4 +151,23 @@ on("desk", words="fail=cuLaunchKernel:5")
 got = ask("run", "-d", "cuda:all", "-N", "64", "--work", "copy", *QUICK, code=4)
 expect_true("hdpk_cuda_rows" in got["error"]["text"],
             f"a kernel that cannot start: {got['error']}")
+
+# ---- a device that hangs is waited for once, told and left behind
+on("twin", words="hang=hdpk_cuda_rows:10")
+got = ask("run", "-d", "cuda:all", "-N", "64", "--work", "copy", "--rule",
+          "equal", "--timeout", "500ms", "--budget", "20ms", code=5)
+told = [w["text"] for w in got["warnings"] if w["code"] == "abandoned"]
+expect_true(len(told) == 1 and "still at work" in told[0],
+            f"what is left behind: {got['warnings']}")
+
+# ---- what needs no GPU makes no call of CUDA or NVML: this machine ends those
+on("nonesuch")
+for words in (["split", "-d", "sim:0/item=1us", "-N", "8"],
+              ["calibrate", "-d", "@desk"],
+              ["lease", "--list", "-d", "sim:0/uuid=GPU-a"],
+              ["discover", "--machine", "@desk"]):
+    program.ask(*words)
+saved = os.path.join(program.SOURCE, "tests", "data", "plots", "busbw.json")
+expect(program.run("plot", saved).returncode, 0, "plot without CUDA")
+expect(program.run("discover").returncode != 0, True, "the machine is none")
 end()
