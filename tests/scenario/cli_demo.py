@@ -6,7 +6,7 @@ from xml.dom import minidom
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "cli"))
-from program import ask, document, end, expect, expect_true, run
+from program import ask, document, end, expect, expect_true, gpus, run
 
 RULES = ["equal", "single", "proportional", "finish"]
 
@@ -14,7 +14,8 @@ missing = ask("demo", "--out", "/nowhere/at/all", code=3)
 expect_true("/nowhere/at/all" in missing["error"]["text"], "missing folder")
 
 with tempfile.TemporaryDirectory() as folder:
-    done = run("--out", folder, "--budget", "1s", "--progress", "jsonl")
+    done = run("--out", folder, "--budget", "1s", "--progress", "jsonl",
+               env={"CUDA_VISIBLE_DEVICES": ""})  # whatever GPUs there are
     expect(done.returncode, 0, f"exit code of the demo: {done.stderr[-300:]}")
     expect(sorted(os.listdir(folder)), ["hdp-demo.json", "hdp-demo.svg"],
            "files left behind")
@@ -81,4 +82,14 @@ expect_true("href" not in picture and "@import" not in picture,
 for line in done.stderr.splitlines():
     if line.startswith("{"):
         document(line)
+
+# on the GPUs of this machine, where it has some that are free
+if gpus():
+    with tempfile.TemporaryDirectory() as folder:
+        got = ask("demo", "--out", folder, "--budget", "200ms")
+    expect((got["status"], [r["rule"] for r in got.get("results", [])]),
+           ("ok", RULES), "the demo on GPUs")
+    expect(got["check"]["ok"], True, "gradients of GPUs")
+    expect_true("cuda" in [d["backend"] for d in got["devices"]],
+                f"GPUs are members: {got['devices']}")
 end()

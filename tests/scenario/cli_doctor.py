@@ -17,7 +17,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 FAKES = {name: os.environ.get(name, "")
          for name in ("HDP_BENCH_FAKE12", "HDP_BENCH_FAKE13", "HDP_FAKE_CUDA")}
 import program
-from program import BENCH, ask, document, end, expect, expect_true, run
+from program import (BENCH, ask, document, end, expect, expect_true, gpus,
+                     run)
 
 SEVERITIES = {"ok", "note", "warning", "error"}
 HOSTS = "host:0-1/threads=1"
@@ -56,13 +57,13 @@ def as_it_is():
     sections = [row["section"] for row in got["findings"]]
     for section in ("driver", "libraries", "visibility", "memory"):
         expect_true(section in sections, f"no section {section}: {sections}")
-    if os.path.exists("/proc/driver/nvidia/version"):
+    expect(got["summary"]["gpus"], len(gpus()), "GPUs counted")
+    if gpus():
         return
     driver = findings(got, "driver")
     expect_true("built without CUDA" in texts(driver) or
                 ("driver absent or too old" in texts(driver) and
                  "libcuda.so.1" in texts(driver)), f"driver: {texts(driver)}")
-    expect(got["summary"]["gpus"], 0, "GPUs of a machine without a driver")
     test = ask("doctor", "--test")
     expect_true("no GPU" in texts(findings(test, "test")),
                 f"--test: {texts(findings(test))}")
@@ -220,11 +221,13 @@ def watching():
     expect_true(0.9 < spent < 30, f"two rounds took {spent} s")
     got = ask("watch")
     expect_true(len(got["states"]) >= 1, "one round of states")
-    if not os.path.exists("/proc/driver/nvidia/version"):
+    found = gpus()
+    expect([row["spec"] for row in got["states"]],
+           [device["spec"] for device in found] or ["host:0"], "who is watched")
+    if not found:
         why = got["no_gpu_because"]
         expect_true("driver absent" in why or "built without CUDA" in why,
                     f"why no GPU: {why}")
-        expect(got["states"][0]["spec"], "host:0", "the host's load instead")
     done = run("watch", "--count", "1")
     expect_true("\033" not in done.stdout, "codes of a terminal in a pipe")
     if os.path.exists("/dev/pts/ptmx"):
@@ -290,6 +293,19 @@ def fake_machines():
                 f"watch on a fake: {row}")
 
 
+def named_nvml():
+    """--nvml is obeyed by what has no context too, or refused."""
+    for verb in ("doctor", "watch"):
+        text = ask(verb, "--nvml", "/nowhere/n.so", code=3)["error"]["text"]
+        expect_true("--nvml /nowhere/n.so" in text, f"{verb}: {text}")
+    fake = FAKES["HDP_FAKE_CUDA"]
+    got = ask("doctor", "--nvml", fake, env={"FAKE_CUDA": "machine=twin"})
+    path = got["tool"]["runtime"]["libraries"]["nvml"]["path"] or ""
+    expect(os.path.realpath(path), os.path.realpath(fake), "the NVML named")
+    expect_true(path in texts(findings(got, "libraries", "ok")),
+                f"the NVML told: {texts(findings(got, 'libraries'))}")
+
+
 def fake_checks():
     bench = FAKES["HDP_BENCH_FAKE12"]
     got = on_fake(bench, "machine=twin", "doctor", "--test")
@@ -329,6 +345,7 @@ late_checks()
 watching()
 stopped_by_hand()
 if all(FAKES.values()):
+    named_nvml()
     fake_machines()
     fake_checks()
     three_findings()

@@ -139,7 +139,7 @@ row = table_of(run(*bad, "-o", "csv").stdout)[0]
 expect((row["status"], row["exit_code"], row["error"], row["text"]),
        ("usage", "2", "argument", text), "error as csv")
 expect_true("Status: usage." in run(*bad, "-o", "md").stdout, "error as md")
-row = table_of(run("split", "-d", "cuda:0", "-N", "8", "-o", "csv").stdout)[0]
+row = table_of(run("split", "-d", "cuda:63", "-N", "8", "-o", "csv").stdout)[0]
 expect((row["status"], row["error"]), ("environment", "not_found"),
        "no device as csv")
 for spelling in (["-ocsv"], ["--format=csv"], ["--format", "csv"]):
@@ -178,7 +178,7 @@ with tempfile.TemporaryDirectory() as folder:
            "new contents behind the link")
 
     # a run that fails leaves what was there
-    expect(run("split", "-d", "cuda:0", "-N", "8", "--out",
+    expect(run("split", "-d", "cuda:63", "-N", "8", "--out",
                at("a.csv")).returncode, 3, "no such device")
     expect(content("a.csv"), before, "contents after a failure")
 

@@ -4,7 +4,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "cli"))
-from program import SOURCE, ask, document, end, expect, expect_true, run
+from program import (SOURCE, ask, document, end, expect, expect_true, gpus,
+                     run)
 
 PAIR = "sim:0/item=10us+sim:1/item=50us"
 DESK = os.path.join(SOURCE, "examples", "machines", "desk.json")
@@ -96,12 +97,13 @@ for spelling in (["-ojson"], ["--format=json"], ["--format", "json"]):
     expect(done.returncode, 2, f"exit code with {spelling}")
     expect(document(done.stdout)["status"], "usage", f"with {spelling}")
 
-# a group of GPUs where there is no driver
-gpu = ask("split", "-d", "cuda:0", "-N", "8", code=3)
+# a GPU that is not there, on a machine with others and on one without any
+gpu = ask("split", "-d", "cuda:63", "-N", "8", code=3)
 text = (gpu.get("error") or {}).get("text", "")
-expect(gpu.get("status"), "environment", "status without a driver")
-expect((gpu.get("error") or {}).get("status"), "not_found", "no driver")
-expect_true("no device" in text, f"no driver: '{text}' lacks 'no device'")
+expect(gpu.get("status"), "environment", "status without the GPU")
+expect((gpu.get("error") or {}).get("status"), "not_found", "no such GPU")
+part = "cuda:63" if gpus() else "no device"
+expect_true(part in text, f"no such GPU: '{text}' lacks '{part}'")
 
 # a missing file, and a total that does not fit
 missing = ask("split", "--profile", "/nowhere/x.json", "-N", "8", code=3)

@@ -17,6 +17,9 @@ if os.environ.get("HDP_SANITIZE"):
     print("skipped: a sanitizer needs more of a system than is left here")
     sys.exit(77)
 import program  # noqa: E402, pylint: disable=wrong-import-position
+if program.GPUS:
+    print("skipped: a program on the fake CUDA has it in any tree")
+    sys.exit(77)
 from program import ask, end, expect, expect_true, run  # noqa: E402
 
 
