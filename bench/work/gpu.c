@@ -334,6 +334,16 @@ static hdp_status load_all(struct gpu *gpu, const struct gpu_spec *spec,
     return status == HDP_OK ? load_image(gpu, &spec->image, reason) : status;
 }
 
+/* After a deadline a member may be inside the function still; 0: it stays. */
+static int everybody_left(hdp_group *group)
+{
+    hdp_error error;
+
+    hdp_options_init(&error, sizeof error);
+    return hdp_group_health(&error, group) == HDP_OK ||
+           hdp_group_abort(group) == HDP_OK;
+}
+
 hdp_status gpu_open(struct gpu **out, const struct gpu_spec *spec, char *reason)
 {
     size_t members = (size_t)spec->members;
@@ -353,7 +363,7 @@ hdp_status gpu_open(struct gpu **out, const struct gpu_spec *spec, char *reason)
     hdp_status status = any ? load_all(gpu, spec, reason) : HDP_OK;
     if (status == HDP_OK && any)
         *out = gpu;
-    else
+    else if (everybody_left(spec->group))
         gpu_close(gpu);
     return status;
 }
