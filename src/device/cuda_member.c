@@ -19,8 +19,10 @@ static hdp_status check_capture(struct cuda *self, cudaStream_t stream)
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaError_t code = cudaStreamIsCapturing(stream, &capture);
 
+    /* what the driver makes of a pointer to something else: seen on an H200 */
     if (code == cudaErrorInvalidResourceHandle ||
-        code == cudaErrorContextIsDestroyed) {
+        code == cudaErrorContextIsDestroyed ||
+        code == cudaErrorDeviceUninitialized) {
         (void)cudaGetLastError();
         return refuse(self, HDP_ERR_ARGUMENT, "is none that CUDA knows");
     }

@@ -149,26 +149,23 @@ static int go(struct life *life, hdp_status status, const char *call,
                 return;                                                        \
     } while (0)
 
-/* This machine, unless a driver is there: its own calls are not ours to refuse.
- * Asked once, before any allocation fails. */
-static const hdp_discover_options *looked_at(void)
+/* A driver's own calls are not ours to refuse. The first look also makes what a
+ * process makes once. */
+static int a_driver_is_here(void)
 {
-    static const hdp_discover_options instead = { .size = sizeof instead,
-                                                  .machine = LIFE_SPEC };
-    static int known, driver;
     hdp_context *context = NULL;
     hdp_topology *topology = NULL;
     hdp_device device = { .size = sizeof device };
+    int driver = 0;
     int32_t i;
 
-    if (!known++ && !getenv("FAKE_CUDA") &&
-        hdp_context_create(&context, NULL) == HDP_OK &&
+    if (hdp_context_create(&context, NULL) == HDP_OK &&
         hdp_discover(&topology, context, NULL) == HDP_OK)
         for (i = 0; hdp_topology_device(&device, topology, i) == HDP_OK; ++i)
             driver |= device.kind == HDP_CUDA;
     hdp_topology_destroy(topology);
     hdp_context_destroy(context);
-    return driver ? &instead : NULL;
+    return driver && !getenv("FAKE_CUDA");
 }
 
 static void lead(struct life *life)
@@ -182,7 +179,7 @@ static void lead(struct life *life)
             (hdp_model){ .size = sizeof models[i], .item_ns = 1000 + i };
     job_open(&life->job, ROWS, MEMBERS);
     TRY(hdp_context_create(&life->context, NULL));
-    TRY(hdp_discover(&life->topology, life->context, looked_at()));
+    TRY(hdp_discover(&life->topology, life->context, NULL));
     TRY(hdp_topology_to_json(life->topology, life->text, sizeof life->text,
                              NULL));
     TRY(hdp_topology_from_json(&life->same, life->text, strlen(life->text)));
@@ -272,7 +269,10 @@ static void every_allocation_fails(void **state)
     int lasting;
 
     (void)state;
-    (void)looked_at();
+    if (a_driver_is_here()) {
+        print_message("a driver is in this process: not tried\n");
+        skip();
+    }
     (void)live_with(0, 0);
     for (lasting = 0; lasting < 2; ++lasting) {
         for (nth = 1; nth < LIVES_MAX && live_with(nth, lasting) > 0;

@@ -78,12 +78,13 @@ static void the_mask_is_what_the_variable_was(void **state)
     (void)state;
     set("CUDA_VISIBLE_DEVICES", NULL);
     expect_ok(hdp_context_create(&before, NULL));
+    (void)looked(before); /* a driver reads the variable now */
     set("CUDA_VISIBLE_DEVICES", "0");
     expect_ok(hdp_context_create(&after, NULL));
     expect_number(0, looked(before).mask_set, "a mask, first context");
     set("CUDA_VISIBLE_DEVICES", NULL);
 #ifdef HDP_TEST_CUDA
-    /* the driver, at work since the first test, goes on without a mask */
+    /* the driver, at work already, goes on without a mask */
     expect_number(0, looked(after).mask_set, "a mask, second context");
 #else
     expect_number(1, looked(after).mask_set, "a mask, second context");

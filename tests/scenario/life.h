@@ -140,7 +140,7 @@ static inline const char *life_spec(char out[JOB_SPEC], int which)
 /* What a GPU's driver adds to the time of a life. */
 static inline int64_t life_patience(void)
 {
-    return SANITIZED || getenv("TEST_GPUS") ? 6 : 1;
+    return SANITIZED || on_real_gpu() ? 6 : 1;
 }
 
 /* Every kind of group in every mode. */

@@ -12,6 +12,13 @@
 #include <string.h>
 #include <hdp/hdp.h>
 
+/* A real driver is in this process: it has threads, descriptors and memory of
+ * its own, and takes any pointer for a handle. */
+static inline int on_real_gpu(void)
+{
+    return getenv("TEST_GPUS") != NULL;
+}
+
 /* "cuda:0-2"; on a machine that has not so many, parts of those that it has:
  * TEST_GPUS is "2x132" on one with two of 132 SMs. */
 static inline void on_gpu_spec(char *out, size_t capacity, int32_t count)

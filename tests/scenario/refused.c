@@ -132,6 +132,8 @@ static void bad_work_is_refused_whole(void **state)
         scene_open_way(&scene, &ways[w], shares, MEMBERS);
         for (i = 0; i < sizeof bads / sizeof *bads; ++i) {
             hdp_status status;
+            if (bads[i].spoil == a_stream && on_real_gpu())
+                continue; /* no stream at all */
             job_open(&job, ROWS, MEMBERS);
             bads[i].spoil(&job);
             status = hdp_run_async(&step, scene.group, scene.plan, &job.work);
