@@ -1,12 +1,9 @@
 /* Calibration on simulated members, where the right answer is known: the model
- * comes back exactly, noise is averaged away, and a failing function leaves
- * the group well. */
+ * comes back exactly, and noise is averaged away. The same on GPUs:
+ * cuda/calibrate*.c. A function of the caller: calibrate_work.c. */
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "profile_text.h"
 
 static const char *const PAIR =
@@ -104,165 +101,11 @@ static void equal_runs_give_equal_profiles(void **state)
     free(text[1]);
 }
 
-struct seen {
-    _Atomic int64_t calls, wrong;
-    _Atomic int64_t sizes[2]; /* bit i: given size i was called, by member */
-    const int64_t *given;
-    int32_t count;
-};
-
-/* Row i of the input must be there and not be all zero bytes. */
-static int is_wrong(const hdp_shard *shard)
-{
-    const unsigned char *row = shard->inputs[0].data;
-    int sum = 0;
-
-    if (!(shard->flags & HDP_SHARD_PROBE) || shard->input_count != 1 ||
-        shard->output_count != 1 || shard->inputs[0].rows != shard->items ||
-        shard->outputs[0].rows != shard->items ||
-        shard->inputs[0].row_bytes != 16)
-        return 1;
-    row += (shard->items - 1) * shard->inputs[0].row_stride_bytes;
-    for (int i = 0; i < 16; ++i)
-        sum |= row[i];
-    memset(shard->outputs[0].data, 1, (size_t)(shard->items * 8));
-    return sum == 0;
-}
-
-static int32_t look(const hdp_shard *shard, void *user)
-{
-    struct seen *seen = user;
-    int32_t i = 0;
-
-    atomic_fetch_add(&seen->calls, 1);
-    while (i < seen->count && seen->given[i] != shard->items)
-        ++i;
-    if ((seen->count && i == seen->count) || is_wrong(shard))
-        atomic_fetch_add(&seen->wrong, 1);
-    atomic_fetch_or(&seen->sizes[shard->member], INT64_C(1) << i);
-    return 0;
-}
-
-struct job {
-    hdp_array in, out;
-    hdp_work work;
-    hdp_calibrate_options options;
-};
-
-static void make_job(struct job *job, hdp_work_fn fn, void *user)
-{
-    expect_ok(hdp_options_init(&job->in, sizeof job->in));
-    expect_ok(hdp_options_init(&job->out, sizeof job->out));
-    expect_ok(hdp_options_init(&job->work, sizeof job->work));
-    expect_ok(hdp_options_init(&job->options, sizeof job->options));
-    job->in.row_bytes = 16;
-    job->out.row_bytes = 8;
-    job->work.host = fn;
-    job->work.user = user;
-    job->work.inputs = &job->in;
-    job->work.input_count = 1;
-    job->work.outputs = &job->out;
-    job->work.output_count = 1;
-    job->options.probe = HDP_PROBE_WORK;
-    job->options.work = &job->work;
-}
-
-static void a_function_is_measured_at_sizes_chosen(void **state)
-{
-    struct seen seen = { 0 };
-    struct scene scene;
-    struct job job;
-    hdp_profile *profile;
-
-    (void)state;
-    scene_open(&scene, PAIR, NULL, 0, NULL);
-    make_job(&job, look, &seen);
-    expect_ok(hdp_calibrate(&profile, scene.group, &job.options));
-    expect_number(0, seen.wrong, "wrong calls");
-    assert_true(seen.calls >= 2 * 8);
-    expect_model(profile);
-    expect_number(HDP_PROBE_WORK, info_of(profile).probe, "probe");
-    hdp_profile_destroy(profile);
-    scene_close(&scene);
-}
-
-/* Each the same factor above the one before, in whole items; the largest takes
- * 0.75 ms and twice the time of one. */
-static void the_sizes_chosen_are_geometric(void **state)
-{
-    static const struct {
-        const char *spec, *sizes;
-    } cases[] = {
-        { "sim:0/item=10us", "1 2 4 8 16 32 64 128" },
-        { "sim:0/item=1us", "1 3 7 20 53 141 380 1024" }, /* 2^(10/7) */
-        { "sim:0/fixed=1ms/item=10us", "1 2 4 8 16 32 64 128" },
-        { "sim:0/item=100us", "1 2 3 4 5 6 7 8" },
-        { "sim:0/item=200us", "1 2 3 4" },
-        { "sim:0/item=2ms", "1 2" },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        struct seen seen = { 0 };
-        struct scene scene;
-        struct job job;
-        hdp_profile *profile;
-        scene_open(&scene, cases[i].spec, NULL, 0, NULL);
-        make_job(&job, look, &seen);
-        expect_ok(hdp_calibrate(&profile, scene.group, &job.options));
-        char *text = profile_text(profile), sizes[128] = "";
-        const char *at = strstr(text, "\"points\":[");
-        size_t used = 0;
-        assert_non_null(at);
-        for (at += 10; *at == '['; at += *at == ',') {
-            used += (size_t)snprintf(sizes + used, sizeof sizes - used, " %d",
-                                     atoi(at + 1));
-            at = strchr(at, ']') + 1;
-        }
-        assert_string_equal(sizes + 1, cases[i].sizes);
-        free(text);
-        hdp_profile_destroy(profile);
-        scene_close(&scene);
-    }
-}
-
-static void a_function_is_measured_at_sizes_given(void **state)
-{
-    static const int64_t given[] = { 64, 8, 500, 8 }; /* in any order */
-    struct seen seen = { .given = given, .count = 4 };
-    struct scene scene;
-    struct job job;
-    hdp_profile *profile;
-    char *text;
-
-    (void)state;
-    scene_open(&scene, PAIR, NULL, 0, NULL);
-    make_job(&job, look, &seen);
-    job.options.items = given;
-    job.options.item_count = 4;
-    expect_ok(hdp_calibrate(&profile, scene.group, &job.options));
-    expect_number(0, seen.wrong, "calls of other sizes, or wrong ones");
-    expect_number(7, seen.sizes[0], "sizes that member 0 saw, as bits");
-    expect_number(7, seen.sizes[1], "sizes that member 1 saw, as bits");
-    for (int rank = 0; rank < 2; ++rank) {
-        assert_true(time_of(profile, rank, 8) == model_ns(rank, 8));
-        assert_true(time_of(profile, rank, 1) == model_ns(rank, 8));
-        assert_true(time_of(profile, rank, 64) == model_ns(rank, 64));
-        assert_true(time_of(profile, rank, 500) == model_ns(rank, 500));
-    }
-    text = profile_text(profile);
-    free(text);
-    hdp_profile_destroy(profile);
-    scene_close(&scene);
-}
-
 /* One after the other on this thread: nobody may wait at a gate. */
 static void the_calling_thread_can_do_it_all(void **state)
 {
-    struct seen seen = { 0 };
     hdp_group_options options;
     struct scene scene;
-    struct job job;
     hdp_profile *profile;
 
     (void)state;
@@ -270,11 +113,6 @@ static void the_calling_thread_can_do_it_all(void **state)
     options.threads = HDP_THREADS_CALLER;
     scene_open(&scene, PAIR, NULL, 0, &options);
     expect_ok(hdp_calibrate(&profile, scene.group, NULL));
-    expect_model(profile);
-    hdp_profile_destroy(profile);
-    make_job(&job, look, &seen);
-    expect_ok(hdp_calibrate(&profile, scene.group, &job.options));
-    expect_number(0, seen.wrong, "wrong calls");
     expect_model(profile);
     hdp_profile_destroy(profile);
     scene_close(&scene);
@@ -376,118 +214,15 @@ static void lacking_a_dtype_is_a_finding(void **state)
     scene_close(&scene);
 }
 
-/* ---- failures --------------------------------------------------------------- */
-
-static int32_t fail_on_member_1(const hdp_shard *shard, void *user)
-{
-    (void)user;
-    return shard->member == 1 && shard->items > 2 ? 4711 : 0;
-}
-
-static void a_failing_function_leaves_the_group_well(void **state)
-{
-    struct scene scene;
-    struct job job;
-    hdp_profile *profile;
-    hdp_error error;
-
-    (void)state;
-    scene_open(&scene, PAIR, NULL, 0, NULL);
-    make_job(&job, fail_on_member_1, NULL);
-    for (int i = 0; i < 3; ++i) {
-        profile = (hdp_profile *)(void *)&scene;
-        expect_status(HDP_ERR_CALLBACK,
-                      hdp_calibrate(&profile, scene.group, &job.options));
-        assert_null(profile);
-        expect_ok(hdp_options_init(&error, sizeof error));
-        expect_ok(hdp_error_get(&error));
-        expect_number(1, error.member, "member");
-        expect_number(4711, error.user_code, "user_code");
-    }
-    expect_ok(hdp_calibrate(&profile, scene.group, NULL));
-    expect_model(profile);
-    hdp_profile_destroy(profile);
-    scene_close(&scene);
-}
-
-/* Each hook fails the k-th time, for every k until the call succeeds: the
- * status is the hook's, and nothing comes with it. */
-static void faults_end_in_their_status(void **state)
-{
-    static const char *const hooks[] = { "alloc", "launch" };
-    struct seen seen = { 0 };
-
-    (void)state;
-    for (int hook = 0; hook < 2; ++hook)
-        for (int k = 1; k < 40; ++k) {
-            struct scene scene;
-            struct job job;
-            hdp_profile *profile = NULL;
-            hdp_status status;
-            char spec[128];
-            snprintf(spec, sizeof spec, "sim:0/item=10us+sim:1/fail=%s:%d",
-                     hooks[hook], k);
-            scene_open(&scene, spec, NULL, 0, NULL);
-            make_job(&job, look, &seen);
-            status = hdp_calibrate(&profile, scene.group, &job.options);
-            assert_int_equal(profile != NULL, status == HDP_OK);
-            if (status != HDP_OK)
-                expect_status(hook ? HDP_ERR_DEVICE : HDP_ERR_MEMORY, status);
-            hdp_profile_destroy(profile);
-            scene_close(&scene);
-            if (status == HDP_OK)
-                break;
-            assert_true(hook == 0 ? k < 39 : 1);
-        }
-}
-
-static _Atomic int released;
-
-static int32_t hang(const hdp_shard *shard, void *user)
-{
-    (void)user;
-    while (shard->member == 0 && !atomic_load(&released))
-        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-    return 0;
-}
-
-/* What the measurement needs outlives the call, for the member still inside. */
-static void a_function_that_never_returns_loses_the_group(void **state)
-{
-    hdp_group_options options;
-    struct scene scene;
-    struct job job;
-    hdp_profile *profile;
-
-    (void)state;
-    expect_ok(hdp_options_init(&options, sizeof options));
-    options.timeout_ns = 100000000;
-    scene_open(&scene, PAIR, NULL, 0, &options);
-    make_job(&job, hang, NULL);
-    expect_status(HDP_ERR_TIMEOUT,
-                  hdp_calibrate(&profile, scene.group, &job.options));
-    assert_null(profile);
-    expect_status(HDP_ERR_TIMEOUT, hdp_calibrate(&profile, scene.group, NULL));
-    atomic_store(&released, 1);
-    expect_ok(hdp_group_abort(scene.group));
-    scene_close(&scene);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_follow_the_model),
         cmocka_unit_test(equal_runs_give_equal_profiles),
-        cmocka_unit_test(a_function_is_measured_at_sizes_chosen),
-        cmocka_unit_test(the_sizes_chosen_are_geometric),
-        cmocka_unit_test(a_function_is_measured_at_sizes_given),
         cmocka_unit_test(the_calling_thread_can_do_it_all),
         cmocka_unit_test(noise_is_averaged_away),
         cmocka_unit_test(wild_noise_ends_by_the_budget),
         cmocka_unit_test(lacking_a_dtype_is_a_finding),
-        cmocka_unit_test(a_failing_function_leaves_the_group_well),
-        cmocka_unit_test(faults_end_in_their_status),
-        cmocka_unit_test(a_function_that_never_returns_loses_the_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

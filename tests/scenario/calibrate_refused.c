@@ -3,8 +3,17 @@
 #include <stdatomic.h>
 #include "scene.h"
 
+/* Of whatever this program's members are, and what is said of the first. */
+#ifdef HDP_TEST_CUDA
+static const char *const PAIR = "cuda:0,1";
+static const char *const NO_FUNCTION =
+    "work.cuda is NULL, and member 0 is cuda:0";
+#else
 static const char *const PAIR =
     "sim:0/fixed=500us/item=10us+sim:1/fixed=1.5ms/item=50us";
+static const char *const NO_FUNCTION =
+    "work.host is NULL, and member 0 is sim:0/fixed=500us/item=10us";
+#endif
 
 static void expect_refused(struct scene *scene, hdp_status want,
                            const hdp_calibrate_options *options,
@@ -48,10 +57,8 @@ static void wrong_work_is_refused(void **state)
     expect_ok(hdp_options_init(&options, sizeof options));
     options.probe = HDP_PROBE_WORK;
     options.work = &work;
-    expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
-                   "work.host is NULL, and member 0 is "
-                   "sim:0/fixed=500us/item=10us");
-    work.host = count_calls;
+    expect_refused(&scene, HDP_ERR_ARGUMENT, &options, NO_FUNCTION);
+    work.host = work.cuda = count_calls;
     rows[1].row_bytes = 0;
     expect_refused(&scene, HDP_ERR_ARGUMENT, &options,
                    "outputs[1]: row_bytes is 0");
