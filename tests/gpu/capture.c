@@ -16,7 +16,7 @@ struct capture {
     cudaStream_t stream;
     void *memory;
     cudaGraph_t graph; /* goes with the process */
-    int codes[4];
+    cudaError_t codes[4];
 };
 
 static void *capture_main(void *arg)
