@@ -5,7 +5,9 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 #include "device/host.h"
 #include "device/symbols.h"
 #include "kernels.h"
@@ -44,9 +46,7 @@ static const struct hdpi_symbol symbols[] = {
 
 /* ---- the self-check ------------------------------------------------------ */
 
-/* Ragged sizes: below, at and beyond what kernels unroll by. Small, and one
- * place for both types, because the caller's thread may have a stack of 64 KiB,
- * of which the CUDA runtime's own variables take 12. */
+/* Ragged sizes: below, at and beyond what kernels unroll by. */
 static const int32_t sizes[][3] = {
     { 1, 1, 1 }, { 3, 5, 7 }, { 16, 16, 16 }, { 9, 33, 13 }, { 17, 19, 21 }
 };
@@ -105,17 +105,24 @@ static int agrees_f64(union cells *cells, hdpi_dgemm_fn gemm, int32_t m,
     return 1;
 }
 
-static int agrees(const struct hdpi_host_blas *blas)
+/* What is wrong with its products; NULL: nothing. */
+static const char *check(const struct hdpi_host_blas *blas)
 {
-    union cells cells;
+    hdp_error before = *hdpi_error();
+    union cells *cells = hdpi_alloc(1, sizeof *cells, "a check of products");
+    int good = cells != NULL;
 
-    for (size_t i = 0; i < SIZES; ++i) {
+    for (size_t i = 0; good && i < SIZES; ++i) {
         const int32_t *s = sizes[i];
-        if (!agrees_f32(&cells, blas->sgemm, s[0], s[1], s[2]) ||
-            !agrees_f64(&cells, blas->dgemm, s[0], s[1], s[2]))
-            return 0;
+        good = agrees_f32(cells, blas->sgemm, s[0], s[1], s[2]) &&
+               agrees_f64(cells, blas->dgemm, s[0], s[1], s[2]);
     }
-    return 1;
+    if (!cells) {
+        *hdpi_error() = before; /* one library less is no failure */
+        return "no memory to check its products";
+    }
+    free(cells);
+    return good ? NULL : "its products differ from ours";
 }
 
 /* ---- the generation ------------------------------------------------------ */
@@ -188,6 +195,7 @@ static void refuse(struct hdpi_host_blas *blas, const char *name,
 static int try_candidate(struct hdpi_host_blas *blas, const char *name)
 {
     struct functions found = { 0 };
+    const char *wrong;
     char why[96];
 
     blas->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -204,8 +212,8 @@ static int try_candidate(struct hdpi_host_blas *blas, const char *name)
         refuse(blas, name, "a threaded flavour; install the serial one");
     } else if (!blas->sgemm || !blas->dgemm) {
         refuse(blas, name, "lacks a function that is needed");
-    } else if (!agrees(blas)) {
-        refuse(blas, name, "its products differ from ours");
+    } else if ((wrong = check(blas)) != NULL) {
+        refuse(blas, name, wrong);
     } else if (is_outdated(core_of(&found))) {
         snprintf(why, sizeof why, "took this processor for a %s",
                  core_of(&found));
