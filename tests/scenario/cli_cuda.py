@@ -155,7 +155,9 @@ expect_true("hdpk_cuda_rows" in got["error"]["text"],
 # ---- a device that hangs is waited for once, told and left behind
 on("twin", words="hang=hdpk_cuda_rows:10")
 got = ask("run", "-d", "cuda:all", "-N", "64", "--work", "copy", "--rule",
-          "equal", "--timeout", "500ms", "--budget", "20ms", code=5)
+          "equal", "--timeout", "500ms", "--budget", "20ms", code=5,
+          env={"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") +
+               ":detect_leaks=0"})  # left behind is what it is
 told = [w["text"] for w in got["warnings"] if w["code"] == "abandoned"]
 expect_true(len(told) == 1 and "still at work" in told[0],
             f"what is left behind: {got['warnings']}")

@@ -57,10 +57,23 @@ static int can_be_divided(hdp_context *context)
     return status == HDP_OK;
 }
 
+/* NULL, or why the scenario cannot be run here. */
+static const char *look(hdp_context *context, char *text, size_t capacity)
+{
+    int32_t sms = 0, gpus = count_gpus(context, &sms);
+
+    (void)snprintf(text, capacity, "%dx%d", (int)gpus, (int)sms);
+    if (gpus == 0)
+        return "no GPU that the library can run on";
+    if (gpus < WANTED && !can_be_divided(context))
+        return "few GPUs, and they cannot be divided";
+    return NULL;
+}
+
 int main(int count, char **arguments)
 {
     hdp_context *context = NULL;
-    int32_t sms = 0, gpus;
+    const char *why;
     char text[64];
 
     if (count < 2) {
@@ -69,13 +82,10 @@ int main(int count, char **arguments)
     }
     if (hdp_context_create(&context, NULL) != HDP_OK)
         return without(hdp_last_error());
-    gpus = count_gpus(context, &sms);
-    if (gpus == 0)
-        return without("no GPU that the library can run on");
-    if (gpus < WANTED && !can_be_divided(context))
-        return without("few GPUs, and they cannot be divided");
+    why = look(context, text, sizeof text);
     hdp_context_destroy(context);
-    (void)snprintf(text, sizeof text, "%dx%d", (int)gpus, (int)sms);
+    if (why)
+        return without(why);
     if (setenv("TEST_GPUS", text, 1) == 0)
         (void)execv(arguments[1], arguments + 1);
     perror(arguments[1]);
