@@ -57,8 +57,9 @@ look)
     "$folder/bench/hdp_bench" doctor --test || failed=1
     ;;
 tests)
-    (cd "$folder" && HDP_REQUIRE=cuda ctest --output-on-failure -j 4 \
-        -LE 'by_hand|timing|package|fuzz|layers' --timeout 120) || failed=1
+    (cd "$folder" && HDP_REQUIRE=cuda ctest --output-on-failure -j 6 \
+        -L 'gpu|kernels|contract|scenario' -LE 'by_hand|timing|long' \
+        --timeout 60) || failed=1
     ;;
 calibrate)
     for dtype in f32 tf32 bf16; do
