@@ -2,9 +2,10 @@
 # among hdp_fake_scenarios, since on a real GPU what is measured is not known.
 #
 # Not here, since no GPU can change them:
-#   calibrate, calibrate_failing, cache_kept
+#   calibrate, calibrate_failing
 #               models, noise and hooks that keys of sim describe; the same of
-#               GPUs is said by cuda/calibrate*.c and cuda/cache.c
+#               GPUs is said by cuda/calibrate*.c
+#   cache_kept  figures that sim makes unreliable, or that lack an identity
 #   calibrate_host
 #               real clocks and cores of the host
 #   cache_children, cache_planted

@@ -10,11 +10,13 @@
 #define OTHERS_NAME "cuda:1"
 #define NO_MISS "miss: cuda:0"
 #define BOTH "cuda:0,1"
+#define HELD "cuda:0/mem=8GiB"
 #else
 #define ONE "sim:0/" A
 #define OTHERS_NAME "uuid=GPU-bbbb"
 #define NO_MISS "miss: sim:0"
 #define BOTH ONE "+sim:1/" B
+#define HELD "sim:0/uuid=m/mem=8GiB"
 #endif
 
 #define A "uuid=GPU-aaaa/name=A/item=90154253ns"  /* 11.0921 a second */
@@ -191,12 +193,6 @@ static void a_hit_says_that_nothing_was_measured(void **state)
     expect_number(1, info.fingerprint != 0, "fingerprint");
     hdp_profile_destroy(profile);
 }
-
-#ifdef HDP_TEST_CUDA
-#define HELD "cuda:0/mem=8GiB"
-#else
-#define HELD "sim:0/uuid=m/mem=8GiB"
-#endif
 
 static void memory_is_as_it_is_now(void **state)
 {
