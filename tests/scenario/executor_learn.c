@@ -193,7 +193,7 @@ static void drift_and_ramp_are_followed(void **state)
         double least;
     } cases[] = {
         { "sim:0/fixed=500us/item=10us/drift=1%+sim:1/fixed=1.5ms/item=50us",
-          0.01, 0, 0.994 },
+          0.01, 0, 0.995 },
         { "sim:0/fixed=500us/item=10us/ramp=20%@1s+"
           "sim:1/fixed=1.5ms/item=50us",
           0, 0.20, 0.98 },
