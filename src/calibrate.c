@@ -154,6 +154,8 @@ static void add_course(struct hdpi_sampling *whole, int32_t kind,
     struct hdpi_course *course = &whole->courses[whole->course_count++];
 
     course->kind = kind;
+    course->patient = whole->group->first_gpu >= 0 &&
+                      (kind == HDP_PROBE_GEMM || kind == HDP_PROBE_WORK);
     course->budget_ns = budget_ns;
     course->warm_ns = fmin(WARM_NS, budget_ns / 3);
     for (int32_t m = 0; m < whole->group->member_count; ++m)

@@ -59,11 +59,28 @@ void hdpi_sample_describe(struct hdpi_rank_profile *out,
                          hdpi_group_key(member->group, member->rank));
 }
 
-/* The samples of the largest size as they came, and how far they lie apart. */
-static hdp_status keep_samples(struct hdpi_rank_profile *out,
-                               const struct hdpi_series *top)
+/* The samples that count, in the sampler's scratch: of a patient course those of
+ * the newer half. They came at the same time on all members, when the clocks
+ * had fallen furthest. */
+static size_t believe(struct hdpi_sampler *from,
+                      const struct hdpi_series *series)
 {
-    double values[HDPI_SAMPLES_MAX];
+    int64_t count = (int64_t)hdpi_series_kept(series);
+
+    if (hdpi_sampler_course(from)->patient && count > (series->seen + 1) / 2)
+        count = (series->seen + 1) / 2;
+    for (int64_t i = 0; i < count; ++i)
+        from->scratch[i] =
+            series->ns[(series->seen - count + i) % HDPI_SAMPLES_MAX];
+    return (size_t)count;
+}
+
+/* The samples of the largest size as they came, and how far those that count
+ * lie apart. */
+static hdp_status keep_samples(struct hdpi_rank_profile *out,
+                               struct hdpi_sampler *from)
+{
+    const struct hdpi_series *top = &from->series[from->size_count - 1];
     size_t count = hdpi_series_kept(top);
 
     out->samples_ns = hdpi_alloc(count, sizeof *out->samples_ns, "samples");
@@ -71,8 +88,7 @@ static hdp_status keep_samples(struct hdpi_rank_profile *out,
         return HDP_ERR_MEMORY;
     memcpy(out->samples_ns, top->ns, count * sizeof *top->ns);
     out->sample_count = (int32_t)count;
-    memcpy(values, top->ns, count * sizeof *top->ns);
-    out->spread = hdpi_relative_mad(values, count);
+    out->spread = hdpi_relative_mad(from->scratch, believe(from, top));
     out->reliable = out->spread <= SCATTER_MAX;
     return HDP_OK;
 }
@@ -97,11 +113,10 @@ static hdp_status give_points(hdp_profile *profile, struct hdpi_sampler *from)
     int64_t items[HDPI_SIZES_MAX];
     double ns[HDPI_SIZES_MAX];
 
-    HDPI_RETURN_IF(keep_samples(out, &from->series[from->size_count - 1]));
+    HDPI_RETURN_IF(keep_samples(out, from));
     for (int32_t i = 0; i < from->size_count; ++i) {
-        struct hdpi_series *series = &from->series[i];
-        items[i] = series->items;
-        ns[i] = hdpi_typical(series->ns, hdpi_series_kept(series));
+        items[i] = from->series[i].items;
+        ns[i] = hdpi_typical(from->scratch, believe(from, &from->series[i]));
     }
     return hdpi_profile_set_points(profile, from->member->rank, items, ns,
                                    from->size_count);

@@ -95,7 +95,8 @@ static void judge(struct hdpi_sampler *own, const struct hdpi_series *top)
     if (own->median_count == 0)
         own->first_median = median;
     own->medians[own->median_count++ % HDPI_BLOCKS] = median;
-    if (own->settled || !has_settled(own, top))
+    if (own->settled || hdpi_sampler_course(own)->patient ||
+        !has_settled(own, top))
         return;
     own->settled = 1;
     if (!own->virtual_time)
@@ -152,6 +153,16 @@ static int is_warm(struct hdpi_sampler *own)
     return own->discarded > 0;
 }
 
+/* A device whose clock runs ahead of this machine's is believed. */
+static void pass_time(struct hdpi_sampler *own, double ns)
+{
+    own->busy_ns += ns;
+    own->elapsed_ns = own->busy_ns;
+    if (!own->virtual_time)
+        own->elapsed_ns =
+            fmax(own->busy_ns, (double)(hdpi_clock_ns() - own->begin_ns));
+}
+
 /* The last discarded sample may have been long: what it took beyond the warm-up
  * is not charged to the budget. */
 static void start_recording(struct hdpi_sampler *own)
@@ -165,6 +176,7 @@ static void start_recording(struct hdpi_sampler *own)
     own->begin_ns += over_ns;
     own->warmup_ns += over_ns;
     own->elapsed_ns = charged_ns;
+    own->busy_ns = fmin(own->busy_ns, charged_ns);
 }
 
 static hdp_status measure(struct hdpi_sampler *own)
@@ -180,9 +192,7 @@ static hdp_status measure(struct hdpi_sampler *own)
         }
         series = next_series(own);
         HDPI_RETURN_IF(hdpi_course_sample(own, series->items, &ns));
-        own->elapsed_ns = own->virtual_time
-                              ? own->elapsed_ns + ns
-                              : (double)(hdpi_clock_ns() - own->begin_ns);
+        pass_time(own, ns);
         if (warm)
             record(own, series, ns);
         else
@@ -201,7 +211,7 @@ static void start_course(struct hdpi_sampler *own, int32_t course)
     own->course = course;
     own->size_count = own->lacks = own->settled = own->position = 0;
     own->cycles = own->discarded = own->median_count = 0;
-    own->elapsed_ns = own->first_median = 0;
+    own->elapsed_ns = own->busy_ns = own->first_median = 0;
     own->failure.status = HDP_OK;
     memset(&own->probe, 0, sizeof own->probe);
 }

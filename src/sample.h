@@ -61,6 +61,7 @@ struct hdpi_sampler {
     int64_t discarded; /* samples before the first recorded one */
     int64_t begin_ns;
     double elapsed_ns; /* since the gate, on this member's own clock */
+    double busy_ns;    /* of it inside samples */
     double recent[HDPI_BLOCK], medians[HDPI_BLOCKS], first_median;
     int64_t median_count;
     double scratch[HDPI_SAMPLES_MAX]; /* for medians: stacks may be small */
@@ -71,6 +72,8 @@ struct hdpi_sampler {
 struct hdpi_course {
     int32_t kind;              /* HDP_PROBE_*, never _ALL */
     double budget_ns, warm_ns; /* of one member */
+    int32_t patient;           /* 1: the whole budget is spent, and only what
+                                  came in its newer half is believed */
     _Atomic int32_t arrived;   /* at the gate */
     _Atomic int32_t unsettled; /* members with a real clock still sampling */
 };
