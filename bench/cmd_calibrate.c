@@ -2,6 +2,7 @@
  * what was saved before. */
 #include "bench.h"
 #include "drift.h"
+#include "repeat.h"
 #include "table.h"
 
 static const char *rate_cell(char *buffer, size_t size, const json_t *member,
@@ -60,18 +61,41 @@ static int tell(struct bench *bench, const hdp_profile *profile)
     return code;
 }
 
+/* What is measured again and again must be measured. */
+static int check_repeat(struct bench *bench)
+{
+    const struct options *options = &bench->options;
+    const char *lone = options->reference_ns ? "--reference"
+                       : options->rest_ns    ? "--rest"
+                                             : NULL;
+
+    if (!options->repeat)
+        return lone ? failure_usage(&bench->failure, lone, 0,
+                                    "%s: only with --repeat N", lone)
+                    : EXIT_OK;
+    if (options->profile || options->cache)
+        return failure_usage(&bench->failure, "--repeat", 0,
+                             "--repeat measures; %s answers without",
+                             options->profile ? "--profile" : "--cache");
+    return EXIT_OK;
+}
+
 int command_calibrate(struct bench *bench)
 {
     const struct options *options = &bench->options;
     hdp_profile *then = NULL, *now = NULL;
+    int code = check_repeat(bench);
 
+    if (code)
+        return code;
     fprintf(bench->document.text, "# hdp_bench %s calibrate\n", hdp_version());
-    int code = library_group(bench, NULL);
+    code = library_group(bench, NULL);
     library_say_devices(bench);
     if (!code && options->compare)
         code = drift_open(bench, &then);
     if (!code)
-        code = measure_by_options(bench, &now);
+        code = options->repeat ? repeat_measure(bench, &now)
+                               : measure_by_options(bench, &now);
     if (!code)
         code = tell(bench, now);
     if (!code && then)

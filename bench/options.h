@@ -71,6 +71,7 @@ struct options {
 
     int32_t dtype, probe; /* index into the choices; -1: by the command */
     int64_t steps, warmup, budget_ns, timeout_ns, seed;
+    int64_t repeat, reference_ns, rest_ns; /* of calibrate; 0: not asked */
     const char *profile, *save, *compare, *cache;
     const char *cublas, *nvml,
         *nccl; /* files to load; NULL: the usual search */

@@ -245,6 +245,14 @@ const struct option_row option_rows[] = {
     { C(CALIBRATE), 0, "check", "FILE", OPTION_FILE, AT(compare), 0, 0, NULL, 0,
       "compare with this saved profile; exit 1 when a time, ratio or rate "
       "moved by more than 5 % beyond its spread" },
+    { C(CALIBRATE), 0, "repeat", "N", OPTION_INT, AT(repeat), 2, 1000, NULL, 0,
+      "measure N times and tell how far the ratios lie apart" },
+    { C(CALIBRATE), 0, "reference", "TIME", OPTION_DURATION, AT(reference_ns),
+      0, 0, NULL, 0,
+      "with --repeat: at last measure so long, and tell how far each was from "
+      "the mean of that" },
+    { C(CALIBRATE), 0, "rest", "TIME", OPTION_DURATION, AT(rest_ns), 0, 0, NULL,
+      0, "with --repeat: wait so long before each" },
     { C(DISCOVER), 0, "save", "FILE", OPTION_FILE, AT(save), 0, 0, NULL, 0,
       "record the devices there, for --machine; their speed is what "
       "calibrate --save adds" },

@@ -139,6 +139,19 @@ expect_true(abs(sum(m["ratio"] for m in rates["members"]) - 1) < 1e-9,
             "ratios sum to 1")
 expect_true(rates["ended_by"] in ("spread", "budget"), "what ended it")
 
+# again and again: models of 10 and 30 us an item, so 0.75 and 0.25
+again = ask("calibrate", "-d", "sim:0/item=10us/noise=2%+sim:1/item=30us",
+            "--repeat", "4", "--reference", "1s")["repeat"]
+expect(again["count"], 4, "repeats")
+expect(len(again["measurements"]), 4, "measurements told")
+expect(again["reference_ns"], 1000000000, "reference_ns")
+for told, right in zip(again["members"], (0.75, 0.25), strict=True):
+    expect_true(abs(told["ratio_median"] / right - 1) < 0.01, "median ratio")
+    expect_true(abs(told["reference"] / right - 1) < 0.01, "long run's ratio")
+    worst = max(abs(m["ratios"][0 if right > 0.5 else 1] / told["reference"] - 1)
+                for m in again["measurements"])
+    expect_true(abs(told["worst_error"] - worst) < 1e-12, "worst error")
+
 # ---- run: the model's time exactly, and every result checked
 sim = ask("run", "-d", ISSUE, "--work", "gemm", "-N", "256", "--steps", "3",
           "--warmup", "0")
