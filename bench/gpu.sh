@@ -5,6 +5,10 @@
 #   SECTION  look       what hdp finds and says of the machine
 #            tests      the tests, GPU members included, none skipped for want
 #                       of a GPU
+#            masks      how the driver reads CUDA_VISIBLE_DEVICES, in fresh
+#                       processes, against the resolver
+#            sanitizers the kernels, the device port and the main scenarios
+#                       under compute-sanitizer's four tools
 #            calibrate  twenty calibrations in each dtype, against a long one
 #            run        steps of the workloads on an unequal pair
 #            reduce     all-reduce over the GPUs
@@ -12,7 +16,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -ge 3 ] || {
-    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 section=$1 folder=$2 out=$3
@@ -48,6 +52,42 @@ pair() {
     fi
 }
 
+# A pair of equals.
+equals() {
+    if [ "$(gpus)" -ge 2 ]; then
+        echo 'cuda:0,1'
+    else
+        echo 'cuda:0/sms=64+cuda:0/sms=64'
+    fi
+}
+
+# One tool on one program; what it printed stays in OUT.
+sanitize() { # TOOL NAME COMMAND...
+    tool=$1 name=$2
+    shift 2
+    said=$out/sanitizer-$tool-$name
+    if timeout 300 compute-sanitizer --tool "$tool" --target-processes all \
+        --report-api-errors no --error-exitcode 9 "$@" >"$said" 2>&1; then
+        echo "$tool $name: clean"
+    else
+        echo "$tool $name: ended with $?; see $said"
+        return 1
+    fi
+}
+
+sanitize_all() { # TOOL
+    bad=0
+    for name in gpu_bytes gpu_combine gpu_floats; do
+        sanitize "$1" $name "$folder/tests/$name" || bad=1
+    done
+    sanitize "$1" contract "$folder/tests/contract_device_contract" cuda || bad=1
+    for name in run reduce inside; do
+        sanitize "$1" $name "$folder/tests/scenario_gpu_present" \
+            "$folder/tests/gpu_scenario_$name" || bad=1
+    done
+    return $bad
+}
+
 failed=0
 build "$@"
 case $section in
@@ -61,15 +101,34 @@ tests)
         -L 'gpu|kernels|contract|scenario' -LE 'by_hand|timing|long' \
         --timeout 60) || failed=1
     ;;
+masks)
+    (cd "$folder" && HDP_REQUIRE=cuda ctest --output-on-failure -R gpu.masks) ||
+        failed=1
+    ;;
+sanitizers)
+    tools='memcheck racecheck initcheck synccheck' waited=
+    export HDP_SOURCE_DIR="$root" HDP_REQUIRE=cuda
+    for tool in $tools; do
+        sanitize_all $tool &
+        waited="$waited $!"
+    done
+    for process in $waited; do
+        wait "$process" || failed=1
+    done
+    ;;
 calibrate)
     for dtype in f32 tf32 bf16; do
-        for turn in 1 2 3 4 5; do
-            bench "calibrate-$dtype-$turn.json" calibrate -d "$(pair)" \
-                --dtype $dtype -q
-        done
-        bench "calibrate-$dtype-long.json" calibrate -d "$(pair)" \
-            --dtype $dtype --budget 5s -q
+        bench "calibrate-$dtype.json" calibrate -d "$(pair)" --dtype $dtype -q \
+            --repeat 20 --reference 5s
     done
+    for dtype in f32 bf16; do
+        bench "calibrate-equal-$dtype.json" calibrate -d "$(equals)" -q \
+            --dtype $dtype --repeat 20 --reference 5s
+    done
+    bench calibrate-long.json calibrate -d "$(pair)" --dtype bf16 -q \
+        --budget 2s --repeat 10 --reference 5s
+    bench calibrate-rested.json calibrate -d "$(pair)" --dtype bf16 -q \
+        --rest 30s --repeat 3 --reference 5s
     ;;
 run)
     for work in mlp gemm copy mixed; do
