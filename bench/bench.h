@@ -26,7 +26,7 @@ struct bench {
     int simulated;          /* a member's time is a model's */
     int abandoned;          /* what library_settle() waited for in vain */
     json_t *pictured;       /* what .svg files show; NULL: the document */
-    json_t *runtime;        /* of library_runtime() */
+    json_t *runtime;        /* of library_runtime(); NULL: not asked yet */
     struct gpu_image image; /* of the workloads' kernels */
     struct gpu *gpu; /* the members that are GPUs; NULL: none, or not asked */
     char json_path[1024]; /* where demo wants the document; empty: nowhere */
@@ -96,10 +96,11 @@ json_t *library_info(int32_t what);
 
 /** HDP_INFO_RUNTIME, asked once and from then on part of the document: it starts
  *  the driver and NVML, so what needs no real device leaves it alone. The
- *  bench's own; NULL: there is none. */
+ *  bench's own; JSON's null: it cannot be told. */
 const json_t *library_runtime(struct bench *bench);
-/** The file of a library that it names: the workloads use that very copy. */
-const char *library_path(struct bench *bench, const char *name);
+/** The file of a library that it names: the workloads use that very copy. NULL
+ *  in groups without a real device, for which it is not asked. */
+const char *library_path(const struct bench *bench, const char *name);
 
 /** Monotonic nanoseconds. */
 int64_t library_now(void);

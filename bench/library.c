@@ -80,16 +80,16 @@ const json_t *library_runtime(struct bench *bench)
 
     if (!bench->runtime) {
         bench->runtime = library_info(HDP_INFO_RUNTIME);
-        if (bench->runtime)
-            json_object_set(tool, "runtime", bench->runtime);
+        if (!bench->runtime)
+            bench->runtime = json_null(); /* not a second time */
+        json_object_set(tool, "runtime", bench->runtime);
     }
     return bench->runtime;
 }
 
-const char *library_path(struct bench *bench, const char *name)
+const char *library_path(const struct bench *bench, const char *name)
 {
-    const json_t *libraries =
-        json_object_get(library_runtime(bench), "libraries");
+    const json_t *libraries = json_object_get(bench->runtime, "libraries");
 
     return json_string_value(
         json_object_get(json_object_get(libraries, name), "path"));
@@ -370,7 +370,7 @@ int library_settle(struct bench *bench)
         return 1;
     status = abort_group(bench);
     bench->abandoned = status != HDP_OK;
-    if (status == HDP_ERR_TIMEOUT)
+    if (bench->abandoned)
         document_warn(&bench->document, "abandoned",
                       "%s; left behind with its memory, which ends with this "
                       "process",
