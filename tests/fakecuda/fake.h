@@ -29,10 +29,12 @@
  *   mig=I:2+3|none        device I is cut into instances of so many sevenths (1,
  *                         2, 3, 4 or 7), or into none. It is no device of CUDA
  *                         then, its number means its first instance, and each
- *                         has a UUID (MIG-). CUDA shows one instance and nothing
- *                         else where a mask, or none, leaves any; NVML all whole
- *                         devices by number, and instances by UUID. A slice that
- *                         stands in a machine file is a device like another.
+ *                         has a UUID (MIG-) and, for the words here, a number
+ *                         behind those of all devices. CUDA shows one instance
+ *                         and nothing else where a mask, or none, leaves any;
+ *                         NVML all whole devices by number, and instances by
+ *                         UUID. A slice that stands in a machine file is a
+ *                         device like another.
  *   tenant=I:BYTES        somebody else has so much of its memory
  *   sick=I:CODE           kernels and products on it poison the process
  *   peer=refuse:I-J       no peer access between the two;  lie: access is

@@ -98,11 +98,12 @@ static void tell_apart(hdp_device *info, int copy)
     }
 }
 
-void fake_machine_mode(struct fake_device *device)
+void fake_machine_others(struct fake_device *device)
 {
     int whole = device->parent < 0 ? device->number : device->parent;
     enum fake_mode mode = fake.config.modes[whole];
 
+    device->tenant_bytes = fake.config.tenant_bytes[device->number];
     device->busy = (fake.config.busy >> device->number & 1) != 0;
     device->compute_mode = mode == FAKE_MODE_PROHIBITED
                                ? CU_COMPUTEMODE_PROHIBITED
@@ -129,8 +130,7 @@ static void fill(int number, int count)
     device->copy_bytes_per_second =
         copy_of(device->model, &device->copy_fixed_ns);
     device->launch_ns = launch_of(device->model);
-    device->tenant_bytes = fake.config.tenant_bytes[number];
-    fake_machine_mode(device);
+    fake_machine_others(device);
 }
 
 /* ---- instances ------------------------------------------------------------ */
@@ -153,6 +153,7 @@ static void cut(struct fake_device *device, const struct fake_device *whole,
     device->mig = 0;
     info->sm_count = 2 * ((whole->info.sm_count + 8) / 16) * sevenths;
     info->memory_bytes = (int64_t)((double)info->memory_bytes * part);
+    info->free_bytes = (int64_t)((double)info->free_bytes * part);
     device->share = (double)info->sm_count / whole->info.sm_count;
     device->copy_bytes_per_second *= part;
     snprintf(name, sizeof name, "%.40s MIG %dg.%dgb", whole->info.name,
@@ -161,8 +162,7 @@ static void cut(struct fake_device *device, const struct fake_device *whole,
     memcpy(info->uuid, "MIG-", 4);
     snprintf(info->uuid + 4, 3, "%02x", (unsigned)(place + 1) & 0xffu);
     info->uuid[6] = whole->info.uuid[6];
-    device->tenant_bytes = 0;
-    fake_machine_mode(device);
+    fake_machine_others(device);
 }
 
 static int cut_all(char why[FAKE_TEXT_MAX])

@@ -125,9 +125,38 @@ static void test_an_instance_is_small(void **state)
     assert_int_equal(found.uuid.bytes[0], 2);
     OK(cudaMemGetInfo(&free_bytes, &total));
     assert_true(total == (size_t)40 << 30);
+    assert_true(free_bytes <= total);
     assert_int_equal(fake_contexts(-1), 1);
     assert_int_equal(fake_contexts(0), 0);
     end();
+}
+
+/* The lab has three devices, so the first instance is number 3. */
+static void test_instances_of_others(void **state)
+{
+    size_t before = 0, after = 0, total = 0;
+
+    (void)state;
+    expect_shown("machine=lab mig=0:2+3 busy=3", NULL, 1,
+                 "NVIDIA A100-SXM4-80GB MIG 2g.20gb");
+    SAYS(cudaErrorDevicesUnavailable, cudaSetDevice(0));
+    assert_int_equal(fake_refused(3), 1);
+    expect_shown("machine=lab mig=0:2+3 tenant=3:8GiB", NULL, 1,
+                 "NVIDIA A100-SXM4-80GB MIG 2g.20gb");
+    OK(cudaMemGetInfo(&before, &total));
+    assert_true(before <= total - ((size_t)8 << 30));
+
+    expect_shown(cut, NULL, 1, "NVIDIA A100-SXM4-80GB MIG 2g.20gb");
+    OK(cudaMemGetInfo(&before, &total));
+    assert_int_equal(fake_plant("tenant=3:8GiB"), 0);
+    OK(cudaMemGetInfo(&after, &total));
+    assert_true(before - after == (size_t)8 << 30);
+    end();
+    expect_shown(cut, NULL, 1, "NVIDIA A100-SXM4-80GB MIG 2g.20gb");
+    assert_int_equal(fake_plant("busy=4"), 0); /* another instance */
+    assert_int_equal(fake_plant("busy=3"), 0);
+    SAYS(cudaErrorDevicesUnavailable, cudaSetDevice(0));
+    assert_int_equal(fake_refused(4), 0);
 }
 
 static void test_management_of_instances(void **state)
@@ -195,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_exclusive),
         cmocka_unit_test(test_one_instance_a_process),
         cmocka_unit_test(test_an_instance_is_small),
+        cmocka_unit_test(test_instances_of_others),
         cmocka_unit_test(test_management_of_instances),
         cmocka_unit_test(test_wrong_words),
     };

@@ -115,10 +115,8 @@ int fake_plant(const char *words)
         snprintf(fake.words, sizeof fake.words, "%s", why);
     else
         fake.config = wanted;
-    for (int i = 0; i < fake.device_count; i++) {
-        fake.devices[i].tenant_bytes = fake.config.tenant_bytes[i];
-        fake_machine_mode(&fake.devices[i]);
-    }
+    for (int i = 0; i < fake.device_count + fake.instance_count; i++)
+        fake_machine_others(&fake.devices[i]);
     fake_unlock();
     return result;
 }

@@ -40,7 +40,7 @@ struct fake_keys_row {
     char keys[128];
 };
 
-/* Compute modes, and what the two families call them. */
+/* Who may use a device: any process, one at a time, none. */
 enum fake_mode { FAKE_MODE_SHARED, FAKE_MODE_EXCLUSIVE, FAKE_MODE_PROHIBITED };
 
 enum { FAKE_SLICES_MAX = 7 };
@@ -119,8 +119,8 @@ int64_t fake_monotonic_ns(void);
 /** Reads the machine file and makes its devices: 0, or -1 with the reason. */
 int fake_machine_open(char why[FAKE_TEXT_MAX]);
 void fake_machine_close(void);
-/** Who may use a device, as the words say by now. */
-void fake_machine_mode(struct fake_device *device);
+/** Who else is on a device and who may use it, as the words say by now. */
+void fake_machine_others(struct fake_device *device);
 /** What CUDA_VISIBLE_DEVICES and _ORDER leave of the devices. */
 void fake_mask_read(void);
 /** How a pair was spoiled; -1: it was not. */
