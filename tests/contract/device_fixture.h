@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "device/device.h"
+#include "required.h"
 
 /* Says expected and got, and what the library said. */
 #define expect_status(want, call)                                              \
@@ -78,16 +79,5 @@ static inline hdp_status launch_items(struct fixture *made, int64_t items)
     int32_t user = 0, code = -1;
 
     return made->ops->launch(made->device, return_user, &shard, &user, &code);
-}
-
-/* HDP_REQUIRE names the adapter: without a device the test has failed. */
-static inline int is_required(const char *name)
-{
-    const char *list = getenv("HDP_REQUIRE");
-    char all[128], one[16];
-
-    (void)snprintf(all, sizeof all, ",%s,", list ? list : "");
-    (void)snprintf(one, sizeof one, ",%s,", name);
-    return strstr(all, one) != NULL;
 }
 #endif

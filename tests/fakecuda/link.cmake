@@ -96,6 +96,7 @@ set(hdp_fake_machines desk:3 turing:4 twin:4 laptop:8 lab:3)
 add_executable(scenario_gpu_present ${hdp_test_dir}/scenario/gpu/present.c)
 hdp_flags(scenario_gpu_present)
 target_compile_definitions(scenario_gpu_present PRIVATE _GNU_SOURCE)
+target_include_directories(scenario_gpu_present PRIVATE ${hdp_test_dir})
 target_link_libraries(scenario_gpu_present PRIVATE hdp::hdp_static)
 # Programs that name no library find the fake's by the names of CUDA's own.
 set(hdp_fake_names ${CMAKE_CURRENT_BINARY_DIR}/fakecuda/names)
@@ -104,6 +105,34 @@ foreach(name IN ITEMS
     libcublas.so.12 libcublas.so.13 libnvidia-ml.so.1)
     file(CREATE_LINK ../libfakecuda.so ${hdp_fake_names}/${name} SYMBOLIC)
 endforeach()
+
+# hdp_fake_tests(NAME [DESK] [COPIES N]): fake_NAME on every shipped machine, or
+# on the desk alone; with N of each device, or as many as a scenario may want.
+function(hdp_fake_tests name)
+    cmake_parse_arguments(arg "DESK" "COPIES" "" ${ARGN})
+    foreach(machine IN LISTS hdp_fake_machines)
+        string(REPLACE ":" ";" words ${machine})
+        list(GET words 0 file)
+        list(GET words 1 copies)
+        if(arg_COPIES)
+            set(copies ${arg_COPIES})
+        endif()
+        set(labels fake)
+        if(NOT file STREQUAL "desk") # once is enough under a sanitizer
+            list(APPEND labels machines)
+        endif()
+        if(arg_DESK AND NOT file STREQUAL "desk")
+            continue()
+        endif()
+        hdp_test(NAME fake.${file}.${name} LABELS ${labels}
+            COMMAND fake_${name})
+        set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
+            "FAKE_CUDA=machine=${file} copies=${copies}"
+            "HDP_LIBRARY=$<TARGET_FILE:hdp_fake12>"
+            "LD_LIBRARY_PATH=${hdp_fake_names}")
+    endforeach()
+endfunction()
+
 foreach(name IN LISTS hdp_fake_scenarios)
     set(source ${hdp_test_dir}/scenario/${name}.c)
     hdp_test_objects(scenario_on_gpu_${name} ${source} HDP_TEST_CUDA=1)
@@ -115,25 +144,11 @@ foreach(name IN LISTS hdp_fake_scenarios)
             COMMAND scenario_gpu_present $<TARGET_FILE:gpu_scenario_${name}>)
         set_tests_properties(scenario.${name}.cuda PROPERTIES RESOURCE_LOCK gpu)
     endif()
-    set(machines ${hdp_fake_machines})
     if(name MATCHES "^(allocation|stuck)$") # thousands of lives; long waits
-        set(machines desk:3)
+        hdp_fake_tests(${name} DESK)
+    else()
+        hdp_fake_tests(${name})
     endif()
-    foreach(machine IN LISTS machines)
-        string(REPLACE ":" ";" words ${machine})
-        list(GET words 0 file)
-        list(GET words 1 copies)
-        set(labels fake)
-        if(NOT file STREQUAL "desk") # once is enough under a sanitizer
-            list(APPEND labels machines)
-        endif()
-        hdp_test(NAME fake.${file}.${name} LABELS ${labels}
-            COMMAND fake_${name})
-        set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
-            "FAKE_CUDA=machine=${file} copies=${copies}"
-            "HDP_LIBRARY=$<TARGET_FILE:hdp_fake12>"
-            "LD_LIBRARY_PATH=${hdp_fake_names}")
-    endforeach()
 endforeach()
 
 # Tests of real GPUs that a fake one can stand for as well.

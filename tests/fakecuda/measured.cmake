@@ -16,19 +16,5 @@
 set(hdp_measured_scenarios cache calibrate_refused calibrate_work)
 foreach(name IN LISTS hdp_measured_scenarios)
     hdp_fake_program(fake_${name} ${hdp_test_dir}/scenario/${name}.c)
-endforeach()
-foreach(machine IN LISTS hdp_fake_machines)
-    string(REPLACE ":" ";" words ${machine})
-    list(GET words 0 file)
-    set(labels fake)
-    if(NOT file STREQUAL "desk") # once is enough under a sanitizer
-        list(APPEND labels machines)
-    endif()
-    foreach(name IN LISTS hdp_measured_scenarios)
-        hdp_test(NAME fake.${file}.${name} LABELS ${labels}
-            COMMAND fake_${name})
-        set_property(TEST fake.${file}.${name} APPEND PROPERTY ENVIRONMENT
-            "FAKE_CUDA=machine=${file} copies=2"
-            "LD_LIBRARY_PATH=${hdp_fake_names}")
-    endforeach()
+    hdp_fake_tests(${name} COPIES 2)
 endforeach()

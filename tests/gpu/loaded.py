@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 
-REQUIRED = "cuda" in os.environ.get("HDP_REQUIRE", "")
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from required import without  # noqa: E402
+
 LIBRARY = os.environ.get("HDP_LIBRARY", "")
 
 
@@ -85,11 +87,6 @@ def both(order):
         sys.exit("no cuBLAS: the pattern is at fault")
 
 
-def skip(why):
-    print(f"{'' if REQUIRED else 'skipped: '}{why}")
-    sys.exit(1 if REQUIRED else 77)
-
-
 if len(sys.argv) > 1:
     both(sys.argv[1])
     sys.exit(0)
@@ -97,9 +94,9 @@ found = subprocess.run([sys.executable, "-c",
                         "import torch; print(torch.cuda.is_available())"],
                        capture_output=True, text=True, check=False)
 if found.returncode != 0:
-    skip("there is no torch: " + found.stderr.strip().splitlines()[-1])
+    without("cuda", "there is no torch: " + found.stderr.strip().splitlines()[-1])
 if found.stdout.strip() != "True":
-    skip("torch finds no GPU")
+    without("cuda", "torch finds no GPU")
 failed = 0
 for first in ("hdp", "torch"):
     done = subprocess.run([sys.executable, os.path.abspath(__file__), first],

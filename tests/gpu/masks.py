@@ -8,7 +8,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 SELF = os.path.abspath(__file__)
-REQUIRED = "cuda" in os.environ.get("HDP_REQUIRE", "")
 DRIVER = os.environ.get("HDP_TEST_DRIVER", "libcuda.so.1")
 
 
@@ -40,8 +39,9 @@ if sys.argv[1:] == ["--driver"]:
     print(json.dumps(driver_says()))
     sys.exit(0)
 
-sys.path.insert(0, os.path.join(os.path.dirname(SELF), "..", "scenario",
-                                "cli"))
+TESTS = os.path.dirname(os.path.dirname(SELF))
+sys.path[:0] = [TESTS, os.path.join(TESTS, "scenario", "cli")]
+from required import without  # noqa: E402
 from masks import ERRORS, answer, fill, rows  # noqa: E402
 from program import ask, end, expect  # noqa: E402
 
@@ -57,8 +57,7 @@ def driver_of(env):
 
 unmasked = driver_of({})
 if "uuids" not in unmasked:
-    print(f"{'' if REQUIRED else 'skipped: '}no GPU: {unmasked}")
-    sys.exit(1 if REQUIRED else 77)
+    without("cuda", f"no GPU: {unmasked}")
 GPUS = unmasked["uuids"]
 NOBODY = "GPU-5eed5eed-5eed-5eed-5eed-5eed5eed5eed"
 FIRST, SECOND = (GPUS + [NOBODY])[:2]

@@ -4,6 +4,7 @@
 #define REAL_H
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+#include "required.h"
 #include "scenario/job.h"
 
 enum { REAL_SKIPPED = 77, REAL_SPEC = 64 };
@@ -44,7 +45,7 @@ static inline hdp_context *real_context(void)
 /* 0, or the exit code of a test that cannot be made here. */
 static inline int real_look(struct real *real)
 {
-    const char *required = getenv("HDP_REQUIRE");
+    int required = is_required("cuda");
     hdp_device device = { .size = sizeof device };
     hdp_topology *topology = NULL;
     hdp_context *context = NULL;
@@ -62,11 +63,7 @@ static inline int real_look(struct real *real)
         real_spec(real);
         return 0;
     }
-    if (required && strstr(required, "cuda")) {
-        printf("HDP_REQUIRE=%s, and there is no GPU\n", required);
-        return 1;
-    }
-    printf("skipped: there is no GPU\n");
-    return REAL_SKIPPED;
+    printf("%s: there is no GPU\n", required ? "required" : "skipped");
+    return required ? 1 : REAL_SKIPPED;
 }
 #endif

@@ -1,5 +1,5 @@
-/* A thousand groups made, used and destroyed in one context: the GPUs have as
- * much free memory as after the first hundred and before. */
+/* A thousand groups made, used and destroyed in one context: after a hundred and
+ * at the end the GPUs have as much free memory as after the first three. */
 #include "real.h"
 
 enum { WARM_UP = 3, SOME = 100, ALL = 1000, ROWS = 32, GPUS_MAX = 2 };

@@ -6,37 +6,30 @@
 #include <string.h>
 #include <unistd.h>
 #include <hdp/hdp.h>
+#include "required.h"
 
 enum { SKIPPED = 77, WANTED = 8 /* members of a scenario, at most */ };
 
 static int without(const char *why)
 {
-    const char *list = getenv("HDP_REQUIRE");
-    char wanted[256];
+    int required = is_required("cuda");
 
-    (void)snprintf(wanted, sizeof wanted, ",%s,", list ? list : "");
-    if (strstr(wanted, ",cuda,")) {
-        (void)printf("required: %s\n", why);
-        return 1;
-    }
-    (void)printf("skipped: %s\n", why);
-    return SKIPPED;
+    (void)printf("%s: %s\n", required ? "required" : "skipped", why);
+    return required ? 1 : SKIPPED;
 }
 
 /* GPUs that run the library's code, from the first on; the SMs of each. */
 static int32_t count_gpus(hdp_context *context, int32_t *out_sms)
 {
     hdp_topology *topology = NULL;
-    hdp_topology_info info = { .size = sizeof info };
+    hdp_device device = { .size = sizeof device };
     int32_t count = 0;
 
-    if (hdp_discover(&topology, context, NULL) != HDP_OK ||
-        hdp_topology_get(&info, topology) != HDP_OK)
+    if (hdp_discover(&topology, context, NULL) != HDP_OK)
         return 0;
-    for (int32_t i = 0; i < info.device_count; ++i) {
-        hdp_device device = { .size = sizeof device };
-        if (hdp_topology_device(&device, topology, i) != HDP_OK ||
-            device.kind != HDP_CUDA || device.logical_id != count ||
+    for (int32_t i = 0; hdp_topology_device(&device, topology, i) == HDP_OK;
+         ++i) {
+        if (device.kind != HDP_CUDA || device.logical_id != count ||
             !device.runnable)
             continue;
         if (count++ == 0 || device.sm_count < *out_sms)
