@@ -34,12 +34,25 @@ static void log_line(int32_t level, const char *line, void *user)
 
 PACED(job_function)
 
+/* The executor of the desk's devices; on the fake's their lines are known. */
+static void desk_start(struct desk *desk, hdp_executor_options *options)
+{
+    hdp_profile *known = NULL;
+
+    if (!options->profile)
+        options->profile = known = paced_profile(&desk->paced);
+    expect_ok(hdp_executor_create(&desk->executor, desk->context,
+                                  desk->paced.spec, options));
+    if (known)
+        options->profile = NULL;
+    hdp_profile_destroy(known);
+}
+
 static void desk_open(struct desk *desk, const char *spec, int32_t threads,
                       hdp_executor_options *options)
 {
     hdp_context_options context = { .size = sizeof context };
     hdp_group_options group = { .size = sizeof group, .threads = threads };
-    hdp_profile *profile = NULL;
 
     memset(desk, 0, sizeof *desk);
     paced_open(&desk->paced, spec);
@@ -48,15 +61,9 @@ static void desk_open(struct desk *desk, const char *spec, int32_t threads,
     options->on_memory = 1;
     if (!options->group)
         options->group = &group;
-    if (!options->profile)
-        options->profile = profile = paced_profile(&desk->paced);
     expect_ok(hdp_context_create(&desk->context, &context));
-    expect_ok(hdp_executor_create(&desk->executor, desk->context,
-                                  desk->paced.spec, options));
+    desk_start(desk, options);
     options->group = NULL;
-    if (profile)
-        options->profile = NULL;
-    hdp_profile_destroy(profile);
     job_open(&desk->job, TOTAL, MEMBERS);
     desk->job.work.cuda = job_function_paced;
     desk->member = -1;
@@ -425,8 +432,7 @@ static void only_when_it_is_asked_for(void **state)
     desk_open(&desk, "sim:0-1/item=10ms", HDP_THREADS_MEMBER, &options);
     hdp_executor_destroy(desk.executor);
     options.on_memory = 0;
-    expect_ok(hdp_executor_create(&desk.executor, desk.context,
-                                  "sim:0-1/item=10ms", &options));
+    desk_start(&desk, &options);
     be_hungry(&desk, 20, 0);
     (void)fail_run(&desk, TOTAL);
     expect_number(1, atomic_load(&desk.job.calls), "functions that worked");

@@ -105,6 +105,18 @@ static unsigned long long blocked_by(long task)
     return mask;
 }
 
+/* Four members, of teams of one and two threads. */
+static const char *mixed_group(char spec[JOB_SPEC])
+{
+#ifdef HDP_TEST_CUDA
+    (void)job_group(spec, 2);
+    (void)strcat(spec, "+host:8/threads=2+host:9/threads=1");
+#else
+    (void)snprintf(spec, JOB_SPEC, "host:0/threads=2+host:1/threads=1+sim:0-1");
+#endif
+    return spec;
+}
+
 static void threads_block_every_signal(void **state)
 {
     static const int64_t items[4] = { 1, 1, 1, 1 };
@@ -115,9 +127,7 @@ static void threads_block_every_signal(void **state)
 
     (void)state;
     old = list_tasks(before);
-    (void)job_group(spec, 2);
-    (void)strcat(spec, "+host:8/threads=2+host:9/threads=1");
-    scene_open(&scene, spec, items, 4, NULL);
+    scene_open(&scene, mixed_group(spec), items, 4, NULL);
     expect_ok(hdp_barrier(scene.group));
     now = list_tasks(after);
     for (i = 0; i < now; ++i) {

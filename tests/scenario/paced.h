@@ -6,14 +6,14 @@
 #include "on_gpu.h"
 #include "scene.h"
 
-enum { PACED_MEMBERS_MAX = 8, PACED_SPEC = 512 };
+enum { PACED_MEMBERS_MAX = 8, PACED_SPEC = 512, PACED_SHARES = 64 };
 
 /* What is left of a member's description when its times are taken out. */
 struct paced_member {
     double fixed_ns, item_ns, newshape_ns;
     int64_t memory_bytes;
-    int64_t shares[64]; /* seen, for newshape= */
-    int32_t share_count;
+    int64_t shares[PACED_SHARES]; /* seen last, for newshape= */
+    int32_t share_count;          /* ever kept there */
 };
 
 struct paced {
@@ -100,10 +100,10 @@ static inline int32_t paced_is_new(struct paced_member *member, int64_t items)
 {
     int32_t i;
 
-    for (i = 0; i < member->share_count; ++i)
+    for (i = 0; i < member->share_count && i < PACED_SHARES; ++i)
         if (member->shares[i] == items)
             return 0;
-    member->shares[member->share_count++ % 64] = items;
+    member->shares[member->share_count++ % PACED_SHARES] = items;
     return 1;
 }
 
