@@ -149,25 +149,6 @@ static int go(struct life *life, hdp_status status, const char *call,
                 return;                                                        \
     } while (0)
 
-/* A driver's own calls are not ours to refuse. The first look also makes what a
- * process makes once. */
-static int a_driver_is_here(void)
-{
-    hdp_context *context = NULL;
-    hdp_topology *topology = NULL;
-    hdp_device device = { .size = sizeof device };
-    int driver = 0;
-    int32_t i;
-
-    if (hdp_context_create(&context, NULL) == HDP_OK &&
-        hdp_discover(&topology, context, NULL) == HDP_OK)
-        for (i = 0; hdp_topology_device(&device, topology, i) == HDP_OK; ++i)
-            driver |= device.kind == HDP_CUDA;
-    hdp_topology_destroy(topology);
-    hdp_context_destroy(context);
-    return driver && !getenv("FAKE_CUDA");
-}
-
 static void lead(struct life *life)
 {
     hdp_model models[MEMBERS];
@@ -269,7 +250,7 @@ static void every_allocation_fails(void **state)
     int lasting;
 
     (void)state;
-    if (a_driver_is_here()) {
+    if (on_gpu_machine()) { /* a driver's own calls are not ours to refuse */
         print_message("a driver is in this process: not tried\n");
         skip();
     }

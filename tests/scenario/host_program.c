@@ -222,28 +222,6 @@ enum {
     DESCRIPTORS_OF_DRIVER = 1024
 };
 
-/* GPUs of this machine, whatever the members of a scenario are. */
-static int has_driver(void)
-{
-    hdp_context *context = NULL;
-    hdp_topology *topology = NULL;
-    hdp_topology_info info = { .size = sizeof info };
-    int32_t i;
-    int found = 0;
-
-    if (!getenv("FAKE_CUDA") && hdp_context_create(&context, NULL) == HDP_OK &&
-        hdp_discover(&topology, context, NULL) == HDP_OK &&
-        hdp_topology_get(&info, topology) == HDP_OK)
-        for (i = 0; i < info.device_count; ++i) {
-            hdp_device device = { .size = sizeof device };
-            found |= hdp_topology_device(&device, topology, i) == HDP_OK &&
-                     device.kind == HDP_CUDA;
-        }
-    hdp_topology_destroy(topology);
-    hdp_context_destroy(context);
-    return found;
-}
-
 static void *live_on_a_small_stack(void *arg)
 {
     int *wrong = arg;
@@ -277,7 +255,7 @@ static int write_numbers(char *text, size_t capacity)
 static int role_hostile(const char *locale)
 {
     static char before[LIFE_TEXT], after[LIFE_TEXT];
-    int driver = has_driver(), wrong = 1, i;
+    int driver = on_gpu_machine(), wrong = 1, i;
     rlim_t files = driver ? DESCRIPTORS_OF_DRIVER : DESCRIPTORS;
     size_t stack = driver      ? STACK_BYTES_OF_DRIVER
                    : SANITIZED ? 16 * STACK_BYTES

@@ -19,6 +19,25 @@ static inline int on_real_gpu(void)
     return getenv("TEST_GPUS") != NULL;
 }
 
+/* This machine's own GPUs are found in this process, whatever the members of a
+ * scenario are. The first look also makes what a process makes once. */
+static inline int on_gpu_machine(void)
+{
+    hdp_context *context = NULL;
+    hdp_topology *topology = NULL;
+    hdp_device device = { .size = sizeof device };
+    int32_t i;
+    int found = 0;
+
+    if (hdp_context_create(&context, NULL) == HDP_OK &&
+        hdp_discover(&topology, context, NULL) == HDP_OK)
+        for (i = 0; hdp_topology_device(&device, topology, i) == HDP_OK; ++i)
+            found |= device.kind == HDP_CUDA;
+    hdp_topology_destroy(topology);
+    hdp_context_destroy(context);
+    return found && !getenv("FAKE_CUDA");
+}
+
 /* "cuda:0-2"; on a machine that has not so many, parts of those that it has:
  * TEST_GPUS is "2x132" on one with two of 132 SMs. */
 static inline void on_gpu_spec(char *out, size_t capacity, int32_t count)
