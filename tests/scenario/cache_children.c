@@ -1,13 +1,13 @@
 /* Caches under conditions that need a process of their own: another user, few
  * descriptors, a full disk, a lock that nobody gives back, many writers. */
 #include <grp.h>
-#include <locale.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <time.h>
 #include "cached.h"
 #include "child.h"
+#include "unit/another_locale.h"
 
 static const char *const CARD = "sim:0/uuid=GPU-aaaa";
 
@@ -236,17 +236,7 @@ static void a_full_disk(void **state)
 
 static int role_locale(const char *path)
 {
-    char command[400];
-    int made;
-
-    (void)snprintf(command, sizeof command,
-                   "localedef -c -f UTF-8 -i de_DE %s/de_DE.UTF-8 "
-                   ">/dev/null 2>&1",
-                   getenv("LOCPATH"));
-    made = system(command);
-    if (made == -1 || WEXITSTATUS(made) > 1 ||
-        !setlocale(LC_ALL, "de_DE.UTF-8") ||
-        strcmp(localeconv()->decimal_point, ",") != 0)
+    if (!another_locale(getenv("LOCPATH"), "de_DE"))
         return 77;
     if (keeps(path))
         return 1;

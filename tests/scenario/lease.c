@@ -14,20 +14,6 @@ enum {
 
 static struct room room;
 
-static int open_room(void **state)
-{
-    (void)state;
-    room_open(&room);
-    return 0;
-}
-
-static int close_room(void **state)
-{
-    (void)state;
-    room_close(&room);
-    return 0;
-}
-
 static void expect_mask(const char *want, const hdp_lease *lease)
 {
     char text[512];
@@ -429,25 +415,23 @@ static void a_group_of_what_was_granted(void **state)
     hdp_lease_destroy(held);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_room, close_room)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_a_lease_tells),
-        TEST(a_refusal_names_the_holders),
-        TEST(a_long_refusal_is_cut_at_a_holder),
-        TEST(nothing_is_kept_of_a_refused_claim),
-        TEST(rounds_leave_nothing_behind),
-        TEST(four_of_eight_get_one),
-        TEST(crossed_claims_both_end),
-        TEST(threads_compete_like_processes),
-        TEST(looking_disturbs_nobody),
-        TEST(claims_stay_within_a_mask),
-        TEST(the_fastest_by_a_profile),
-        TEST(the_most_free_memory),
-        TEST(hosts_and_odd_names_are_refused),
-        TEST(a_group_of_what_was_granted),
+        ROOM_TEST(what_a_lease_tells),
+        ROOM_TEST(a_refusal_names_the_holders),
+        ROOM_TEST(a_long_refusal_is_cut_at_a_holder),
+        ROOM_TEST(nothing_is_kept_of_a_refused_claim),
+        ROOM_TEST(rounds_leave_nothing_behind),
+        ROOM_TEST(four_of_eight_get_one),
+        ROOM_TEST(crossed_claims_both_end),
+        ROOM_TEST(threads_compete_like_processes),
+        ROOM_TEST(looking_disturbs_nobody),
+        ROOM_TEST(claims_stay_within_a_mask),
+        ROOM_TEST(the_fastest_by_a_profile),
+        ROOM_TEST(the_most_free_memory),
+        ROOM_TEST(hosts_and_odd_names_are_refused),
+        ROOM_TEST(a_group_of_what_was_granted),
     };
 
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);

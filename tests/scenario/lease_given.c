@@ -8,20 +8,6 @@
 
 static struct room room;
 
-static int open_room(void **state)
-{
-    (void)state;
-    room_open(&room);
-    return 0;
-}
-
-static int close_room(void **state)
-{
-    (void)state;
-    room_close(&room);
-    return 0;
-}
-
 /* ---- handing over ----------------------------------------------------------- */
 
 /* Starts this program in a role, with the lease; what it says comes through
@@ -363,18 +349,16 @@ static void raised_rights_ignore_it(void **state)
         fail_msg("expected the variable ignored, got %s", said);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_room, close_room)
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_lease_lives_with_the_job),
-        TEST(a_plain_job_keeps_it),
-        TEST(a_gone_holder_is_said_to_be_gone),
-        TEST(false_claims_are_not_adopted),
-        TEST(whole_and_part_exclude_each_other),
-        TEST(the_variable_names_the_folder),
-        TEST(raised_rights_ignore_it),
+        ROOM_TEST(a_lease_lives_with_the_job),
+        ROOM_TEST(a_plain_job_keeps_it),
+        ROOM_TEST(a_gone_holder_is_said_to_be_gone),
+        ROOM_TEST(false_claims_are_not_adopted),
+        ROOM_TEST(whole_and_part_exclude_each_other),
+        ROOM_TEST(the_variable_names_the_folder),
+        ROOM_TEST(raised_rights_ignore_it),
     };
 
     if (argc > 1 && strcmp(argv[1], "where") == 0)

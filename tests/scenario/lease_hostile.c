@@ -1,7 +1,6 @@
 /* Files and folders that are not what they should be: refused
  * at once with the file and the reason, the victim as it was, and no device
  * ever granted twice. */
-#include <grp.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include "lease_room.h"
@@ -17,21 +16,13 @@ static int open_room(void **state)
 {
     FILE *file;
 
-    (void)state;
-    room_open(&room);
+    (void)room_setup(state);
     (void)snprintf(lock_path, sizeof lock_path, "%s/GPU-a.lease", room.path);
     (void)snprintf(victim_path, sizeof victim_path, "%s/victim", room.path);
     file = fopen(victim_path, "we");
     if (!file || fputs(VICTIM, file) < 0 || fclose(file) != 0)
         return -1;
     return chmod(victim_path, 0644);
-}
-
-static int close_room(void **state)
-{
-    (void)state;
-    room_close(&room);
-    return 0;
 }
 
 /* Refused within 100 ms, with both names, and nothing of it remains. */
@@ -293,12 +284,6 @@ static void a_plain_flock_counts(void **state)
 
 /* ---- two users ----------------------------------------------------------- */
 
-static void become(uid_t user, gid_t group)
-{
-    if (setgroups(0, NULL) != 0 || setgid(group) != 0 || setuid(user) != 0)
-        _exit(90);
-}
-
 /* What a child of another user gets: the negated status, or 91. */
 static int try_as(uid_t user, gid_t group, int64_t timeout_ns)
 {
@@ -306,7 +291,7 @@ static int try_as(uid_t user, gid_t group, int64_t timeout_ns)
 
     if (child == 0) {
         hdp_lease *lease = NULL;
-        become(user, group);
+        room_become(user, group);
         hdp_status status = room_claim(&lease, &room, ONE, 0, timeout_ns);
         _exit(status == HDP_OK && !lease ? 91 : -status);
     }
@@ -315,27 +300,7 @@ static int try_as(uid_t user, gid_t group, int64_t timeout_ns)
 
 static pid_t hold_as(uid_t user, gid_t group)
 {
-    int ends[2];
-    char byte = 0;
-    pid_t child;
-
-    assert_int_equal(pipe(ends), 0);
-    child = room_fork();
-    if (child == 0) {
-        hdp_lease *lease = NULL;
-        become(user, group);
-        byte = room_claim(&lease, &room, ONE, 0, 0) == HDP_OK ? 'y' : 'n';
-        if (write(ends[1], &byte, 1) == 1)
-            for (;;)
-                (void)pause();
-        _exit(1);
-    }
-    (void)close(ends[1]);
-    assert_int_equal(read(ends[0], &byte, 1), 1);
-    (void)close(ends[0]);
-    if (byte != 'y')
-        fail_msg("expected user %ld to get it, got '%c'", (long)user, byte);
-    return child;
+    return room_holder_as(&room, ONE, user, group);
 }
 
 static void let_go(pid_t child)
@@ -513,7 +478,9 @@ static void no_disk_and_no_descriptors(void **state)
     hdp_lease_destroy(lease);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_room, close_room)
+#define TEST(name)                                                             \
+    cmocka_unit_test_prestate_setup_teardown(name, open_room, room_teardown,   \
+                                             &room)
 
 int main(void)
 {

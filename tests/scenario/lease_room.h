@@ -3,6 +3,7 @@
 #define LEASE_ROOM_H
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -43,6 +44,23 @@ static inline void room_close(struct room *room)
         (void)closedir(folder);
     (void)rmdir(room->path);
     hdp_context_destroy(room->context);
+}
+
+/* A room for each test of a program that has but one. */
+#define ROOM_TEST(name)                                                        \
+    cmocka_unit_test_prestate_setup_teardown(name, room_setup, room_teardown,  \
+                                             &room)
+
+static inline int room_setup(void **state)
+{
+    room_open(*state);
+    return 0;
+}
+
+static inline int room_teardown(void **state)
+{
+    room_close(*state);
+    return 0;
 }
 
 static inline hdp_status room_claim(hdp_lease **out, const struct room *room,
@@ -95,8 +113,17 @@ static inline int room_child_answer(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* Forks a child that claims, and returns when it has. */
-static inline pid_t room_holder(const struct room *room, const char *spec)
+/* In a child of root's. */
+static inline void room_become(uid_t user, gid_t group)
+{
+    if (setgroups(0, NULL) != 0 || setgid(group) != 0 || setuid(user) != 0)
+        _exit(90);
+}
+
+/* Forks a child that claims, as another user where it is one, and returns when
+ * it has. */
+static inline pid_t room_holder_as(const struct room *room, const char *spec,
+                                   uid_t user, gid_t group)
 {
     hdp_lease *lease = NULL;
     int ends[2];
@@ -106,6 +133,8 @@ static inline pid_t room_holder(const struct room *room, const char *spec)
     assert_int_equal(pipe(ends), 0);
     child = room_fork();
     if (child == 0) {
+        if (user != geteuid())
+            room_become(user, group);
         byte = room_claim(&lease, room, spec, 0, 0) == HDP_OK ? 'y' : 'n';
         if (write(ends[1], &byte, 1) == 1)
             for (;;)
@@ -116,8 +145,14 @@ static inline pid_t room_holder(const struct room *room, const char *spec)
     assert_int_equal(read(ends[0], &byte, 1), 1);
     (void)close(ends[0]);
     if (byte != 'y')
-        fail_msg("%s: expected the child to get it, got '%c'", spec, byte);
+        fail_msg("%s: expected user %ld to get it, got '%c'", spec, (long)user,
+                 byte);
     return child;
+}
+
+static inline pid_t room_holder(const struct room *room, const char *spec)
+{
+    return room_holder_as(room, spec, geteuid(), getegid());
 }
 
 #define expect_has(text, part)                                                 \

@@ -1,17 +1,12 @@
 /* Pictures: scales and numbers, text that is no XML, and the same bytes under a
  * locale whose decimal point is a comma (built here: few machines have one). */
-#include <errno.h>
-#include <limits.h>
-#include <locale.h>
 #include <setjmp.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -19,10 +14,7 @@
 #include "saved.h"
 #include "scale.h"
 #include "svg.h"
-
-extern char **environ;
-
-static char folder[] = "/tmp/hdp-plot-XXXXXX";
+#include "unit/another_locale.h"
 
 /* ---- numbers ------------------------------------------------------------- */
 
@@ -191,46 +183,16 @@ static char *drawn(int32_t kind)
     return text;
 }
 
-static int ran(char *const *arguments)
-{
-    pid_t child;
-    int how = 0;
-
-    if (posix_spawnp(&child, arguments[0], NULL, NULL, arguments, environ))
-        return 0;
-    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(how);
-}
-
-static int enter_comma_locale(void)
-{
-    char path[PATH_MAX], text[16];
-    static char input[] = "de_DE", charset[] = "UTF-8", i[] = "-i", f[] = "-f",
-                quiet[] = "--quiet", tool[] = "localedef";
-
-    if (!mkdtemp(folder))
-        return 0;
-    snprintf(path, sizeof path, "%s/de_DE.UTF-8", folder);
-    char *const arguments[] = { tool, quiet, i, input, f, charset, path, NULL };
-    if (!ran(arguments))
-        return 0;
-    setenv("LOCPATH", folder, 1);
-    setlocale(LC_ALL, "de_DE.UTF-8");
-    snprintf(text, sizeof text, "%.1f", 1.5);
-    return strcmp(text, "1,5") == 0;
-}
-
 static void locales(void **state)
 {
-    static char remove[] = "rm", all[] = "-rf";
-    char *const arguments[] = { remove, all, folder, NULL };
+    char folder[] = "/tmp/hdp-plot-XXXXXX";
     char *before[PLOT_KINDS], *after;
 
     (void)state;
     for (int32_t kind = 0; kind < PLOT_KINDS; ++kind)
         before[kind] = drawn(kind);
-    int entered = enter_comma_locale();
+    assert_non_null(mkdtemp(folder));
+    int entered = another_locale(folder, "de_DE");
     for (int32_t kind = 0; kind < PLOT_KINDS; ++kind) {
         after = drawn(kind);
         if (strcmp(before[kind], after) != 0)
@@ -238,8 +200,7 @@ static void locales(void **state)
         free(after);
         free(before[kind]);
     }
-    setlocale(LC_ALL, "C");
-    ran(arguments);
+    assert_int_equal(usual_locale(folder), 0);
     if (!entered) {
         print_message("no locale with a comma can be made here\n");
         skip();

@@ -5,33 +5,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "json/json.h"
 #include "json/writer.h"
+#include "unit/another_locale.h"
 #include "unit/json_samples.h"
 
 static char folder[] = "/tmp/hdp-locale-XXXXXX";
 static int skipped;
-
-/* Makes and sets one; 0 when this machine cannot. */
-static int use_locale(const char *name)
-{
-    char command[256], full[64];
-    snprintf(command, sizeof command,
-             "localedef -c -f UTF-8 -i %s %s/%s.UTF-8 >/dev/null 2>&1", name,
-             folder, name);
-    int made = system(command); /* warnings make it 1 */
-    if (made == -1 || WEXITSTATUS(made) > 1)
-        return 0;
-    snprintf(full, sizeof full, "%s.UTF-8", name);
-    return setlocale(LC_ALL, full) != NULL;
-}
 
 static void expect_text(char *text, const char *expected)
 {
@@ -122,7 +107,7 @@ static void spellings(void)
 
 static void under(const char *name)
 {
-    if (name && !use_locale(name)) {
+    if (name && !another_locale(folder, name)) {
         print_message("skipped: localedef makes no %s here\n", name);
         skipped = 1;
         skip();
@@ -153,15 +138,13 @@ static void test_point_of_several_bytes(void **state)
 static int prepare(void **state)
 {
     (void)state;
-    return mkdtemp(folder) && setenv("LOCPATH", folder, 1) == 0 ? 0 : -1;
+    return mkdtemp(folder) ? 0 : -1;
 }
 
 static int clean_up(void **state)
 {
-    char command[64];
     (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
+    return usual_locale(folder);
 }
 
 int main(void)

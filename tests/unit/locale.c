@@ -1,64 +1,16 @@
 /* Numbers under a locale whose decimal point is a comma and whose thousands
- * are grouped. Few machines have one installed: the test builds it. */
-#include <errno.h>
-#include <limits.h>
-#include <locale.h>
+ * are grouped. */
 #include <setjmp.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/text.h"
 #include "core/spec.h"
-
-extern char **environ;
-
-static char folder[] = "/tmp/hdp-locale-XXXXXX";
-
-static int run(char *const *arguments)
-{
-    pid_t child;
-    int how = 0;
-    if (posix_spawnp(&child, arguments[0], NULL, NULL, arguments, environ))
-        return 0;
-    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(how);
-}
-
-/* NULL, or why there is no such locale here. */
-static const char *enter_comma_locale(void)
-{
-    char path[PATH_MAX];
-    static char input[] = "de_DE", charset[] = "UTF-8", i[] = "-i", f[] = "-f",
-                quiet[] = "--quiet", tool[] = "localedef";
-    if (!mkdtemp(folder))
-        return "no temporary folder";
-    snprintf(path, sizeof path, "%s/de_DE.UTF-8", folder);
-    char *const arguments[] = { tool, quiet, i, input, f, charset, path, NULL };
-    if (!run(arguments))
-        return "localedef is not here";
-    setenv("LOCPATH", folder, 1);
-    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
-        return "localedef made no de_DE.UTF-8";
-    if (strcmp(localeconv()->decimal_point, ",") != 0)
-        return "de_DE has no comma";
-    return NULL;
-}
-
-static void leave(void)
-{
-    static char remove[] = "rm", all[] = "-rf";
-    char *const arguments[] = { remove, all, folder, NULL };
-    setlocale(LC_ALL, "C");
-    run(arguments);
-}
+#include "unit/another_locale.h"
 
 static void the_locale_is_another(void **state)
 {
@@ -146,12 +98,13 @@ int main(void)
         cmocka_unit_test(specifications),
         cmocka_unit_test(errors),
     };
-    const char *lack = enter_comma_locale();
+    char folder[] = "/tmp/hdp-locale-XXXXXX";
     int failed = 77;
-    if (lack)
-        printf("skipped: %s\n", lack);
-    else
+    if (!mkdtemp(folder))
+        return 1;
+    if (another_locale(folder, "de_DE"))
         failed = cmocka_run_group_tests(tests, NULL, NULL);
-    leave();
-    return failed;
+    else
+        printf("skipped: no locale with a comma can be made here\n");
+    return usual_locale(folder) ? 1 : failed;
 }
