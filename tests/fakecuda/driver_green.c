@@ -233,7 +233,7 @@ FAKE_API CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc wanted,
     CUcontext primary;
     int code;
 
-    DRIVER_ENTER("cuGreenCtxCreate", CUDA_ERROR_OUT_OF_MEMORY, 0);
+    DRIVER_ENTER("cuGreenCtxCreate", CUDA_ERROR_OUT_OF_MEMORY, FAKE_CLOSED);
     found = fake_device(device);
     if (!found)
         DRIVER_LEAVE(CUDA_ERROR_INVALID_DEVICE);
@@ -282,7 +282,8 @@ FAKE_API CUresult cuGreenCtxStreamCreate(CUstream *out, CUgreenCtx green,
 {
     CUstream stream;
 
-    DRIVER_ENTER("cuGreenCtxStreamCreate", CUDA_ERROR_OUT_OF_MEMORY, 0);
+    DRIVER_ENTER("cuGreenCtxStreamCreate", CUDA_ERROR_OUT_OF_MEMORY,
+                 FAKE_CLOSED);
     if (!green || !fake_handle_is(green, FAKE_GREEN))
         DRIVER_LEAVE(CUDA_ERROR_INVALID_CONTEXT);
     if (!out || flags != CU_STREAM_NON_BLOCKING)

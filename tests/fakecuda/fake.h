@@ -40,6 +40,19 @@
  *   peer=refuse:I-J       no peer access between the two;  lie: access is
  *                         granted and copies lose bytes;   hang: they never end
  *   firstproduct=TIME     more for a device's first product
+ *   nccl=2.28.3           version that NCCL says, and has the faults of: calls
+ *                         newer than it are invalid usage, and before 2.29.7
+ *                         one rank's average or weighted sum leaves the last
+ *                         bytes (count in 16 bytes, the rest) as they were. No
+ *                         word hides a function from dlsym: that is what
+ *                         libfakenccl_VERSION.so are for
+ *   nonccl                all calls of NCCL fail with a system error
+ *   shmfull               communicators of more than one rank cannot be made,
+ *                         for want of shared memory; until fake_calm()
+ *   hang=nccl:RANK        the next operation of that rank never starts (ranks
+ *                         count from 0); hang=ncclCommAbort:N, or any call of
+ *                         NCCL: the Nth does not return until fake_calm()
+ *   ncclerror=RANK:CODE   as hang=nccl, and polling says CODE from then on
  *   seed=N                of noise
  *   keys=I:KEYS           what goes wrong on a device, as in machine files:
  *                         keys=0:slow=10x@3/slow=1x@4/ramp=30%@1s/noise=2%

@@ -8,6 +8,9 @@
 #include <cublas_v2.h>
 #include "state.h"
 
+/* Of ncclResult_t, whose header may not be there. */
+enum { NCCL_UNHANDLED_CUDA_ERROR = 1 };
+
 /* ---- sites ---------------------------------------------------------------- */
 
 static struct fake_site_row *site_of(const char *function)
@@ -101,6 +104,8 @@ static unsigned family(unsigned what)
 /* What a failure of the runtime is called in the family of the call. */
 static int translate(unsigned what, int code)
 {
+    if (family(what) == FAKE_NCCL)
+        return NCCL_UNHANDLED_CUDA_ERROR;
     return family(what) != FAKE_CUBLAS ? code
            : code == cudaErrorInsufficientDriver
                ? (int)CUBLAS_STATUS_NOT_INITIALIZED
@@ -192,6 +197,9 @@ int fake_enter(const char *function, int usual, unsigned what)
         fake_break("%s was called from a function on a stream", function);
         return fake_leave(translate(what, cudaErrorNotPermitted));
     }
+    if (self->window > 0 && what & (FAKE_UNSAFE | FAKE_CLOSED))
+        fake_break("%s was called between ncclGroupStart and ncclGroupEnd",
+                   function);
     code = what & FAKE_ALWAYS ? 0 : refuse(what);
     struck = planted(function, usual, self);
     if (code)

@@ -16,16 +16,19 @@
 
 /* What a call is: its family, and what it may do. */
 enum {
-    FAKE_RUNTIME = 0, /* cudaError_t; failures become the thread's pending
+    FAKE_RUNTIME = 0,   /* cudaError_t; failures become the thread's pending
                          error */
-    FAKE_DRIVER = 1,  /* CUresult */
-    FAKE_CUBLAS = 2,  /* cublasStatus_t */
-    FAKE_NVML = 3,    /* nvmlReturn_t; knows no poison, no mask */
-    FAKE_FAMILY = 3,
+    FAKE_DRIVER = 1,    /* CUresult */
+    FAKE_CUBLAS = 2,    /* cublasStatus_t */
+    FAKE_NVML = 3,      /* nvmlReturn_t; knows no poison, no mask */
+    FAKE_NCCL = 1 << 6, /* ncclResult_t */
+    FAKE_FAMILY = 3 | FAKE_NCCL,
     FAKE_CONTEXT = 1 << 2, /* makes the current device's primary context */
     FAKE_ALWAYS = 1 << 3,  /* works without a driver and after poison */
     FAKE_SAFE = 1 << 4,    /* neither fail= nor sticky= may name it */
-    FAKE_UNSAFE = 1 << 5   /* refused while a stream captures */
+    FAKE_UNSAFE = 1 << 5,  /* refused while a stream captures; a breach between
+                              ncclGroupStart and ncclGroupEnd */
+    FAKE_CLOSED = 1 << 7   /* a breach there */
 };
 
 /**
@@ -113,6 +116,9 @@ enum fake_kind {
     FAKE_KERNEL,  /* CUkernel, belongs to its library, not counted */
     FAKE_GREEN,   /* CUgreenCtx */
     FAKE_BLAS,    /* cublasHandle_t */
+    FAKE_COMM,    /* ncclComm_t */
+    FAKE_REDOP,   /* what ncclRedOp_t stands for */
+    FAKE_REGION,  /* memory registered with a communicator */
     FAKE_KINDS
 };
 
@@ -121,7 +127,8 @@ struct fake_handle {
     uint32_t tag;
     enum fake_kind kind;
     int alive;
-    struct fake_device *device; /* may be NULL */
+    struct fake_device *device;   /* may be NULL */
+    void (*forget)(void *handle); /* frees what it owns; may be NULL */
     struct fake_handle *next, *before;
 };
 
@@ -217,6 +224,8 @@ struct fake_work {
     int hangs;        /* 1: never ends, until fake_calm() */
     /* Runs once what stands before is done, without the lock. May be NULL. */
     void (*effect)(void *argument);
+    /* Instead of it, where fake_calm() drops it; with the lock. May be NULL. */
+    void (*lost)(void *argument);
     const void *argument; /* argument_bytes are copied, and given to effect */
     size_t argument_bytes;
     void *lent;                      /* given to effect where there are none */

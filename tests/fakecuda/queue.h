@@ -16,7 +16,7 @@ struct fake_item {
     double cost_ns;
     int64_t position; /* among the launches of the device, from 1 */
     int hangs, dropped;
-    void (*effect)(void *argument);
+    void (*effect)(void *argument), (*lost)(void *argument);
     void *argument, *lent; /* owned; the caller's */
 };
 

@@ -79,10 +79,16 @@ void fake_rules_start(void)
 /* ---- handles -------------------------------------------------------------- */
 
 static const char *const names[FAKE_KINDS] = {
-    [FAKE_STREAM] = "stream",     [FAKE_EVENT] = "event",
-    [FAKE_CTX] = "context",       [FAKE_LIBRARY] = "library",
-    [FAKE_KERNEL] = "kernel",     [FAKE_GREEN] = "green context",
-    [FAKE_BLAS] = "cuBLAS handle"
+    [FAKE_STREAM] = "stream",
+    [FAKE_EVENT] = "event",
+    [FAKE_CTX] = "context",
+    [FAKE_LIBRARY] = "library",
+    [FAKE_KERNEL] = "kernel",
+    [FAKE_GREEN] = "green context",
+    [FAKE_BLAS] = "cuBLAS handle",
+    [FAKE_COMM] = "communicator",
+    [FAKE_REDOP] = "reduction operator",
+    [FAKE_REGION] = "registered buffer",
 };
 
 static struct fake_handle *buried[BURIED_MAX]; /* ended events */
@@ -134,6 +140,8 @@ static void destroy(struct fake_handle *handle)
     else
         fake.handles = handle->next;
     handle->tag = 0;
+    if (handle->forget)
+        handle->forget(handle);
     free(handle);
 }
 

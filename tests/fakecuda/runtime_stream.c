@@ -14,8 +14,9 @@ enum {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 {
-    cudaError_t code = enter("cudaStreamCreateWithFlags",
-                             cudaErrorMemoryAllocation, FAKE_CONTEXT);
+    cudaError_t code =
+        enter("cudaStreamCreateWithFlags", cudaErrorMemoryAllocation,
+              FAKE_CONTEXT | FAKE_CLOSED);
     CUcontext context;
 
     if (code)

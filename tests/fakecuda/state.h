@@ -65,6 +65,8 @@ struct fake_config {
     int keys_count;
     enum fake_mode modes[FAKE_DEVICES_MAX];
     struct fake_mig migs[FAKE_DEVICES_MAX];
+    int nccl_version;      /* 0: that of the headers */
+    int no_nccl, shm_full; /* it cannot serve; not make communicators */
     struct fake_plant_row plants[FAKE_PLANTS_MAX];
     int plant_count;
 };
@@ -103,6 +105,7 @@ struct fake_state {
     int64_t all_calls;
     struct fake_handle *handles;
     int64_t alive[FAKE_KINDS];
+    int64_t calms;   /* how often fake_calm() was called */
     int workers;     /* threads of streams that still run */
     int waiters;     /* threads in calls that wait for streams */
     int capturing;   /* streams that capture globally */
@@ -136,6 +139,7 @@ struct fake_thread {
     int pending;
     int inside; /* 1: runs a caller's function on a stream */
     int capture_mode;
+    int window; /* ncclGroupStart, so often */
     int64_t host_ns;
     unsigned what; /* the call that it is in */
     int64_t late_ns;
@@ -179,6 +183,8 @@ struct CUevent_st {
     struct fake_mark *mark; /* NULL: never recorded */
 };
 
+/** While more were added than taken away, nothing that is queued begins. */
+void fake_streams_hold(int more);
 /** Marks where a stream stands; a reference for the caller. */
 struct fake_mark *fake_mark_new(CUstream stream);
 void fake_mark_drop(struct fake_mark *mark);

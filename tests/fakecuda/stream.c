@@ -8,12 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "device/sim_pace.h"
+#include "meet.h"
 #include "queue.h"
 
 static struct {
     CUstream *rows; /* all that may still have something to do */
     size_t count, capacity;
     int dropping; /* effects are not run */
+    int held;     /* nothing begins */
 } streams;
 
 /* ---- items ---------------------------------------------------------------- */
@@ -93,6 +95,8 @@ static void take_effect(const struct fake_item *item)
 {
     struct fake_thread *self = fake_self();
 
+    if (item->dropped && item->lost && !streams.dropping)
+        item->lost(item->argument);
     if (!item->effect || streams.dropping || item->dropped)
         return;
     fake_unlock();
@@ -165,8 +169,14 @@ static void kick(void)
     if (fake.config.threads)
         pthread_cond_broadcast(&fake.moved);
     else
-        while (run_any())
+        while (!streams.held && run_any())
             ;
+}
+
+void fake_streams_hold(int more)
+{
+    streams.held += more;
+    kick();
 }
 
 /* ---- threads of streams --------------------------------------------------- */
@@ -262,6 +272,8 @@ void fake_stream_end(CUstream stream)
 
 void fake_streams_calm(void)
 {
+    fake.calms++;
+    fake.config.shm_full = 0;
     for (size_t i = 0; i < streams.count; i++) {
         struct fake_item *item = streams.rows[i]->queue->first;
         if (!item || !item->hangs)
@@ -294,6 +306,7 @@ void fake_streams_stop(void)
         streams.rows[i]->queue->ended = 1;
         streams.rows[i]->queue->running &= !forked;
     }
+    fake_meetings_end();
     fake_streams_calm();
     if (forked)
         fake.waiters = 0;
@@ -307,6 +320,7 @@ void fake_streams_stop(void)
             free(stream->queue);
             stream->queue = NULL;
         }
+    fake_meetings_forget();
     free(streams.rows);
     memset(&streams, 0, sizeof streams);
 }
@@ -356,6 +370,7 @@ int fake_enqueue(CUstream stream, const struct fake_work *work_asked)
     item->kind = work_asked->kind;
     item->cost_ns = work_asked->cost_ns;
     item->effect = work_asked->effect;
+    item->lost = work_asked->lost;
     item->hangs = work_asked->hangs;
     item->lent = work_asked->lent;
     if (work_asked->argument_bytes > 0) {

@@ -234,6 +234,35 @@ static int read_keys(struct reading *self)
     return 1;
 }
 
+/* ---- NCCL ---------------------------------------------------------------- */
+
+/* "2.28.3" is 22803. */
+static int read_nccl(struct reading *self)
+{
+    const char *at = self->value;
+    int64_t parts[3] = { 0 };
+
+    for (int i = 0; i < 3; i++)
+        if ((i > 0 && !read_mark(&at, '.')) || !read_int(&at, &parts[i]) ||
+            parts[i] > 99)
+            return 0;
+    self->config->nccl_version =
+        (int)(parts[0] * 10000 + parts[1] * 100 + parts[2]);
+    return *at == '\0' && parts[0] == 2 && parts[1] > 8;
+}
+
+static int read_nonccl(struct reading *self)
+{
+    self->config->no_nccl = 1;
+    return self->value[0] == '\0';
+}
+
+static int read_full(struct reading *self)
+{
+    self->config->shm_full = 1;
+    return self->value[0] == '\0';
+}
+
 /* ---- faults of calls ------------------------------------------------------ */
 
 /* A misspelt name would plant nothing. Some have a version behind them. */
@@ -345,14 +374,35 @@ static void say_kernels(char *out)
         snprintf(out + used, FAKE_TEXT_MAX - used, ")");
 }
 
+/* A rank's part of its next operation; ranks count from 0, calls from 1. */
+static int read_rank(struct reading *self, const char *at, int code)
+{
+    struct fake_plant_row row = { .kind = FAKE_HANG, .name = "nccl" };
+    int64_t rank;
+
+    if (!read_int(&at, &rank) || rank < 0 ||
+        (code >= 0 && !read_code(&row, &at)))
+        return 0;
+    row.nth = rank + 1;
+    return plant(self, &row, at);
+}
+
+static int read_ncclerror(struct reading *self)
+{
+    return read_rank(self, self->value, 0);
+}
+
 static int read_hang(struct reading *self)
 {
     struct fake_plant_row row = { .kind = FAKE_HANG };
     const char *at = self->value;
 
+    if (strncmp(at, "nccl:", 5) == 0)
+        return read_rank(self, at + 5, -1);
     if (!read_call(&row, &at) || !plant(self, &row, at))
         return 0;
-    if (strcmp(row.name, "cublasGemmEx") == 0 || fake_kernel_find(row.name))
+    if (strcmp(row.name, "cublasGemmEx") == 0 || fake_kernel_find(row.name) ||
+        (strncmp(row.name, "nccl", 4) == 0 && is_function(row.name)))
         return 1;
     say_kernels(self->more);
     return 0;
@@ -365,16 +415,18 @@ static const struct {
     int first; /* 1: only before the process has started */
     int (*read)(struct reading *self);
 } rows[] = {
-    { "machine", 1, read_machine },    { "copies", 1, read_copies },
-    { "clock", 1, read_clock },        { "run", 1, read_run },
-    { "driver", 1, read_driver },      { "nodriver", 1, read_nodriver },
-    { "seed", 1, read_seed },          { "keys", 1, read_keys },
-    { "mode", 1, read_mode },          { "mig", 1, read_mig },
-    { "busy", 0, read_busy },          { "tenant", 0, read_tenant },
-    { "peer", 0, read_peer },          { "fail", 0, read_fail },
-    { "sticky", 0, read_sticky },      { "late", 0, read_late },
-    { "sick", 0, read_sick },          { "hang", 0, read_hang },
-    { "firstproduct", 0, read_first },
+    { "machine", 1, read_machine },     { "copies", 1, read_copies },
+    { "clock", 1, read_clock },         { "run", 1, read_run },
+    { "driver", 1, read_driver },       { "nodriver", 1, read_nodriver },
+    { "seed", 1, read_seed },           { "keys", 1, read_keys },
+    { "mode", 1, read_mode },           { "mig", 1, read_mig },
+    { "busy", 0, read_busy },           { "tenant", 0, read_tenant },
+    { "peer", 0, read_peer },           { "fail", 0, read_fail },
+    { "sticky", 0, read_sticky },       { "late", 0, read_late },
+    { "sick", 0, read_sick },           { "hang", 0, read_hang },
+    { "firstproduct", 0, read_first },  { "nccl", 1, read_nccl },
+    { "nonccl", 1, read_nonccl },       { "shmfull", 0, read_full },
+    { "ncclerror", 0, read_ncclerror },
 };
 
 static int read_word(struct fake_config *config, char *word, int started,
