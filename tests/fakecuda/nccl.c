@@ -102,6 +102,11 @@ ncclResult_t fake_nccl_check(const char *function, ncclComm_t comm,
     }
     if (want == FAKE_NCCL_READY)
         return ncclSuccess;
+    if (fake.poison)
+        return fake_nccl_say(ncclUnhandledCudaError, "%s: CUDA failure %d",
+                             function, fake.poison);
+    if (want == FAKE_NCCL_CUDA)
+        return ncclSuccess;
     if (comm->end != FAKE_NCCL_WORKS) {
         fake_break("%s: rank %d's communicator was %s", function, comm->rank,
                    comm->end == FAKE_NCCL_FINALIZED ? "finalized" : "stopped");

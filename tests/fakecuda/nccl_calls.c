@@ -111,7 +111,7 @@ static ncclResult_t call(struct fake_nccl_op *op, ncclRedOp_t red,
     struct shape shape;
     size_t bytes;
 
-    NCCL_ENTER(op->function, ncclUnhandledCudaError, 0, 0);
+    NCCL_ENTER(op->function, ncclUnhandledCudaError, FAKE_ALWAYS, 0);
     NCCL_CHECK(op->function, op->comm, FAKE_NCCL_WORK);
     bytes = op->count * fake_nccl_size(op->type);
     shape = shape_of(op);

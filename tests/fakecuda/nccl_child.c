@@ -148,7 +148,7 @@ FAKE_API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key,
     ncclResult_t code;
 
     NCCL_ENTER(init.function, ncclSystemError, 0, NCCL_VERSION(2, 18, 0));
-    NCCL_CHECK(init.function, comm, FAKE_NCCL_READY);
+    NCCL_CHECK(init.function, comm, FAKE_NCCL_CUDA);
     if (!newcomm || color < NCCL_SPLIT_NOCOLOR)
         NCCL_LEAVE(fake_nccl_say(ncclInvalidArgument, "%s: color %d",
                                  init.function, color));
@@ -186,7 +186,7 @@ FAKE_API ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
     ncclResult_t code;
 
     NCCL_ENTER(init.function, ncclSystemError, 0, NCCL_VERSION(2, 27, 0));
-    NCCL_CHECK(init.function, comm, FAKE_NCCL_READY);
+    NCCL_CHECK(init.function, comm, FAKE_NCCL_CUDA);
     if (!newcomm || (shrinkFlags & ~NCCL_SHRINK_ABORT) != 0 ||
         !read_list(&init.without, comm, excludeRanksList, excludeRanksCount))
         NCCL_LEAVE(fake_nccl_say(ncclInvalidArgument, "%s: an argument",

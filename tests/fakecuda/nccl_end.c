@@ -22,8 +22,11 @@ FAKE_API ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     static const char name[] = "ncclCommFinalize";
 
-    NCCL_ENTER(name, ncclUnhandledCudaError, 0, NCCL_VERSION(2, 14, 0));
-    NCCL_CHECK(name, comm, FAKE_NCCL_READY);
+    NCCL_ENTER(name, ncclUnhandledCudaError, FAKE_ALWAYS,
+               NCCL_VERSION(2, 14, 0));
+    if (!comm)
+        NCCL_LEAVE(ncclSuccess);
+    NCCL_CHECK(name, comm, FAKE_NCCL_CUDA);
     if (comm->end != FAKE_NCCL_WORKS)
         NCCL_LEAVE(fake_nccl_say(ncclInvalidUsage, "%s: it has ended", name));
     if (comm->state != ncclSuccess)
@@ -37,10 +40,10 @@ FAKE_API ncclResult_t ncclCommDestroy(ncclComm_t comm)
     static const char name[] = "ncclCommDestroy";
     ncclResult_t code;
 
-    NCCL_ENTER(name, ncclUnhandledCudaError, 0, 0);
+    NCCL_ENTER(name, ncclUnhandledCudaError, FAKE_ALWAYS, 0);
     if (!comm)
         NCCL_LEAVE(ncclSuccess);
-    NCCL_CHECK(name, comm, FAKE_NCCL_READY);
+    NCCL_CHECK(name, comm, FAKE_NCCL_CUDA);
     if (comm->state != ncclSuccess)
         NCCL_LEAVE(comm->state);
     code = fake_nccl_flush(comm);
@@ -70,8 +73,8 @@ FAKE_API ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
 {
     static const char name[] = "ncclCommRevoke";
 
-    NCCL_ENTER(name, ncclSystemError, 0, REVOKED_SINCE);
-    NCCL_CHECK(name, comm, FAKE_NCCL_READY);
+    NCCL_ENTER(name, ncclSystemError, FAKE_ALWAYS, REVOKED_SINCE);
+    NCCL_CHECK(name, comm, FAKE_NCCL_CUDA);
     if (revokeFlags != 0 || comm->end != FAKE_NCCL_WORKS)
         NCCL_LEAVE(fake_nccl_say(ncclInvalidArgument,
                                  "%s: flags, or it has "

@@ -136,6 +136,9 @@ static ncclResult_t finish(void)
         fake_break("a group of NCCL both makes communicators and uses some");
         return fake_nccl_say(ncclInvalidUsage, "a mixed group");
     }
+    if (fake.poison)
+        return fake_nccl_say(ncclUnhandledCudaError, "CUDA failure %d",
+                             fake.poison);
     blocking = all_block();
     if (blocking < 0)
         return fake_nccl_say(ncclInvalidArgument, "a group of communicators "
@@ -196,7 +199,8 @@ FAKE_API ncclResult_t ncclGroupStart(void)
 /* Whatever becomes of it, the group is over. */
 FAKE_API ncclResult_t ncclGroupEnd(void)
 {
-    int code = fake_nccl_enter("ncclGroupEnd", ncclUnhandledCudaError, 0, 0);
+    int code =
+        fake_nccl_enter("ncclGroupEnd", ncclUnhandledCudaError, FAKE_ALWAYS, 0);
     int failed = code != 0;
 
     if (failed)
@@ -216,10 +220,10 @@ FAKE_API ncclResult_t ncclGroupEnd(void)
 /* Says how long it would take, in microseconds, and does nothing. */
 FAKE_API ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
 {
-    NCCL_ENTER("ncclGroupSimulateEnd", ncclInternalError, 0,
+    NCCL_ENTER("ncclGroupSimulateEnd", ncclInternalError, FAKE_ALWAYS,
                NCCL_VERSION(2, 22, 0));
     if (fake_self()->window == 0)
-        NCCL_LEAVE(fake_nccl_say(ncclInvalidUsage, "no group is open"));
+        NCCL_LEAVE(fake_nccl_say(ncclInvalidArgument, "no group is open"));
     refresh();
     if (simInfo && window.op_count > 0)
         simInfo->estimatedTime =

@@ -222,7 +222,8 @@ ncclResult_t fake_nccl_say(ncclResult_t code, const char *format, ...)
 enum fake_nccl_want {
     FAKE_NCCL_ANY,   /* it is alive */
     FAKE_NCCL_READY, /* and not in progress, nor in another thread's hands */
-    FAKE_NCCL_WORK   /* and takes operations */
+    FAKE_NCCL_CUDA,  /* and CUDA works */
+    FAKE_NCCL_WORK   /* and it takes operations */
 };
 /** ncclSuccess, or what the call returns; breaks the rules that are broken. */
 ncclResult_t fake_nccl_check(const char *function, ncclComm_t comm,

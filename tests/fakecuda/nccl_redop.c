@@ -87,8 +87,8 @@ FAKE_API ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
     size_t size = fake_nccl_size(datatype);
     struct redop *made;
 
-    NCCL_ENTER(name, ncclInternalError, 0, NCCL_VERSION(2, 11, 0));
-    NCCL_CHECK(name, comm, FAKE_NCCL_READY);
+    NCCL_ENTER(name, ncclInternalError, FAKE_ALWAYS, NCCL_VERSION(2, 11, 0));
+    NCCL_CHECK(name, comm, FAKE_NCCL_CUDA);
     if (!op || !scalar || !fake_nccl_adds(datatype) ||
         (residence != ncclScalarDevice && residence != ncclScalarHostImmediate))
         NCCL_LEAVE(fake_nccl_say(ncclInvalidArgument, "%s: an argument", name));
