@@ -1,5 +1,6 @@
 /* How busy GPUs are, from the management library: opened when asked for, and
  * let go of at once. */
+#include <string.h>
 #include "leases.h"
 
 /* Least used first; among those the one with most free memory. */
@@ -14,14 +15,23 @@ static hdp_status rank_one(struct hdpi_lease_candidate *candidate,
     return HDP_OK;
 }
 
-static hdp_status refuse_simulated(const struct hdpi_lease_choice *choice)
+/* Those whose use nobody counts. */
+static hdp_status refuse(const struct hdpi_lease_choice *choice)
 {
-    for (int32_t i = 0; i < choice->count; ++i)
-        if (choice->candidates[i].info.kind == HDP_SIM)
+    for (int32_t i = 0; i < choice->count; ++i) {
+        const hdp_device *info = &choice->candidates[i].info;
+        if (info->kind == HDP_SIM)
             return hdpi_fail(HDP_ERR_UNSUPPORTED,
                              "policy idle: %s is simulated, and nobody uses it "
                              "more or less",
-                             choice->candidates[i].info.spec);
+                             info->spec);
+        if (strncmp(info->uuid, "MIG-", 4) == 0)
+            return hdpi_fail(HDP_ERR_UNSUPPORTED,
+                             "policy idle: %s (%s) is a MIG instance, and the "
+                             "management library counts the use of whole GPUs "
+                             "alone; policy memory can be had",
+                             info->spec, info->uuid);
+    }
     return HDP_OK;
 }
 
@@ -29,7 +39,7 @@ hdp_status hdpi_lease_rank_idle(struct hdpi_lease_choice *choice,
                                 const hdp_context *context)
 {
     struct hdpi_nvml *nvml = NULL;
-    hdp_status status = refuse_simulated(choice);
+    hdp_status status = refuse(choice);
 
     if (status != HDP_OK)
         return status;

@@ -157,6 +157,9 @@ static void what_fails_is_told(void **state)
     set_scene(&scene, whole_path);
     scene.candidates[3].info.kind = HDP_SIM;
     expect_unsupported(&scene, 0, "simulated");
+    set_scene(&scene, whole_path); /* it would have an answer for d */
+    (void)strcpy(scene.candidates[3].info.uuid, "MIG-d");
+    expect_unsupported(&scene, 0, "MIG instance");
 }
 
 int main(void)
