@@ -240,7 +240,7 @@ hdp_status cuda_blas_reset(struct cuda *self)
     HDPI_RETURN_IF(
         cuda_check_blas(self, blas->set_math(blas->handle, CUBLAS_DEFAULT_MATH),
                         "cublasSetMathMode"));
-    if (!blas->set_sms || sms == 0)
+    if (!blas->set_sms)
         return HDP_OK;
     return cuda_check_blas(self, blas->set_sms(blas->handle, sms),
                            "cublasSetSmCountTarget");
@@ -275,8 +275,11 @@ hdp_status cuda_blas_open(struct cuda *self)
     HDPI_RETURN_IF(load(self));
     HDPI_RETURN_IF(take(self));
     status = cuda_blas_reset(self);
-    if (status != HDP_OK)
+    if (status != HDP_OK) { /* nobody else is to have it */
+        free(self->blas.place);
+        self->blas.place = NULL;
         cuda_blas_close(self);
+    }
     return status;
 }
 
@@ -290,7 +293,7 @@ void cuda_blas_close(struct cuda *self)
         free(blas->place);
     else if (blas->place)
         cuda_rest_give(blas->place, self);
-    else if (!hdpi_fate_is_sealed())
+    else if (cuda_may_call() == HDP_OK && !cuda_late(self, self->ordinal))
         (void)blas->destroy(blas->handle);
     blas->handle = NULL;
     blas->place = NULL;

@@ -146,6 +146,7 @@ struct cuda {
     CUlibrary image;                    /* NULL until the first kernel */
     CUkernel kernels[CUDA_KERNELS_MAX]; /* by hdpk_kernel_id; NULL: not yet */
     CUcontext context; /* the device's primary one, from the first enter on */
+    struct hdpi_kept *kept; /* the context's; NULL: there is none */
     struct cuda_visit visits[CUDA_VISITS_MAX];
     int depth;    /* hooks that have entered and not left */
     int unpinned; /* 1: the warning about pinned memory was given */
@@ -253,7 +254,8 @@ hdp_status cuda_stream_check(struct cuda *self, cudaStream_t stream,
 /** Takes a kept partition of as many multiprocessors as were asked for, or makes
  *  one: sets partition, stream and context. HDP_ERR_UNSUPPORTED by a driver
  *  without them, HDP_ERR_ARGUMENT where the device is too small, HDP_ERR_BUSY
- *  while others have too much of it. Takes the site's lock. */
+ *  while others have too much of it. To make one waits for all work on the
+ *  device, as the driver does, but not with the site's lock. */
 hdp_status cuda_partition_take(struct cuda *self);
 /** Back to the context, for the next member; none is allowed. Never fails. */
 void cuda_partition_give(struct cuda *self);
@@ -263,21 +265,43 @@ int cuda_partition_owns(const struct cuda *self, cudaStream_t stream);
 void cuda_partitions_end(struct hdpi_kept *kept);
 /* cuda_kept.c */
 struct hdpi_kept {
-    struct cuda_pool *pools; /* devices in parts, cuda_partition.c */
-    struct cuda_rest *rest;  /* cuBLAS handles that no member uses */
+    struct cuda_driver driver; /* for ends, when no member is open */
+    struct cuda_pool *pools;   /* devices in parts, cuda_partition.c */
+    struct cuda_rest *rest;    /* cuBLAS handles that no member uses */
+    struct cuda_late *late;    /* queues that did not end in time */
 };
-/** What the context keeps, made where there is nothing yet; HDP_ERR_MEMORY. The
- *  caller has the site's lock. */
-hdp_status cuda_kept(struct hdpi_kept **out, const struct hdpi_site *site);
+/** Sets self->kept to what the context keeps, made where there is nothing yet;
+ *  NULL, and HDP_OK, where there is no context. HDP_ERR_MEMORY. */
+hdp_status cuda_kept_open(struct cuda *self);
+/** What the stream, of this member's GPU, has so far did not end in time. Does
+ *  not wait and never fails. */
+void cuda_late_note(const struct cuda *self, cudaStream_t stream);
+/** 1 while something that was late on the GPU, or (-1) on any of this context's,
+ *  has not ended: cudaFree(), cudaFreeHost(), cuLibraryUnload() and
+ *  cublasDestroy() would wait with it. Does not wait; leaves the last error. */
+int cuda_late(const struct cuda *self, int ordinal);
+/** HDP_ERR_BUSY while something that was late on its GPU has not ended: `what`,
+ *  which is to be done, would wait with it. */
+hdp_status cuda_late_check(const struct cuda *self, const char *what);
+/** cuda_late() for who has the site's lock, or is the last. */
+int cuda_late_look(struct hdpi_kept *kept, int ordinal);
 /** A place for a handle to rest at, so that resting cannot fail; free(). NULL,
  *  and HDP_OK, where there is no context. */
-hdp_status cuda_rest_place(struct cuda_rest **out, struct cuda *self);
-/** A handle of this member's CUDA context, with its place; NULL: none rests. */
+hdp_status cuda_rest_place(struct cuda_rest **out, const struct cuda *self);
+/** A handle of this member's CUDA context, made by the same copy of cuBLAS, with
+ *  its place; NULL: none rests. */
 cublasHandle_t cuda_rest_take(struct cuda_rest **out, struct cuda *self);
 /** The member's handle rests from now on. */
 void cuda_rest_give(struct cuda_rest *place, struct cuda *self);
-/** Ends the handles of a CUDA context, or (NULL) all; leaves none current. */
-void cuda_rest_end(struct hdpi_kept *kept, CUcontext context);
+/** Takes the handles of a CUDA context, or (NULL) all, out of those at rest, as
+ *  a list. The caller has the site's lock, or is the last. */
+struct cuda_rest *cuda_rest_take_out(struct hdpi_kept *kept, CUcontext context);
+/** Ends the handles of that list, except where something was late. Waits for the
+ *  work on their GPUs: not with the site's lock. The thread's current context
+ *  stays. */
+void cuda_rest_end(const struct hdpi_kept *kept, struct cuda_rest *list);
+/** The context's end: nobody uses anything any more. Waits for the work on GPUs
+ *  where handles rest, except where something was late. */
 void cuda_forget(const struct hdpi_site *site);
 /* cuda_memory.c */
 hdp_status cuda_alloc(struct hdpi_device *device, void **out, size_t bytes);

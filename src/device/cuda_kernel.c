@@ -69,6 +69,7 @@ hdp_status cuda_kernel_launch(struct cuda *self, int32_t kernel,
     HDPI_RETURN_IF(cuda_kernel_load(self));
     if (!*known) {
         CUkernel found = NULL;
+        HDPI_RETURN_IF(cuda_late_check(self, "the first use of a kernel"));
         code = self->driver.library_kernel(&found, self->image,
                                            hdpk_kernels[kernel].name);
         HDPI_RETURN_IF(cuda_check_driver(self, code, "cuLibraryGetKernel"));

@@ -105,6 +105,7 @@ static hdp_status open_here(void *arg)
                                 self->base.rank, "no device: cuda:%d",
                                 (int)self->base.row.info.logical_id);
     HDPI_RETURN_IF(cuda_driver_load(&self->driver));
+    HDPI_RETURN_IF(cuda_kept_open(self));
     HDPI_RETURN_IF(cuda_enter(self));
     status = take_stream(self);
     cuda_leave(self);
@@ -140,8 +141,8 @@ static hdp_status close_here(void *arg)
     self->stuck |= self->base.condemned;
     cuda_probe_close(&self->base);
     cuda_blas_close(self);
-    if (!self->stuck) /* it waits for the device, however long */
-        cuda_kernel_unload(self);
+    if (!self->stuck && !cuda_late(self, self->ordinal))
+        cuda_kernel_unload(self); /* waits for the device, however long */
     cuda_memory_close(self);
     if (self->owns_stream && cuda_may_call() == HDP_OK)
         (void)cuda_check(self, cudaStreamDestroy(self->stream),

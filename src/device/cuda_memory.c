@@ -31,20 +31,33 @@ static void keep(struct cuda *self, void *memory, size_t bytes, int kind)
         self->base.held_bytes += (int64_t)bytes;
 }
 
-/* Takes it out of the table; kind 0: it is not in there. */
-static struct cuda_block drop(struct cuda *self, const void *memory)
+/* NULL: it is not in there. */
+static struct cuda_block *find(struct cuda *self, const void *memory)
 {
-    struct cuda_block block = { NULL, 0, 0 };
-
     for (size_t i = self->block_count; i-- > 0;)
-        if (self->blocks[i].memory == memory) {
-            block = self->blocks[i];
-            self->blocks[i] = self->blocks[--self->block_count];
-            break;
-        }
+        if (self->blocks[i].memory == memory)
+            return &self->blocks[i];
+    return NULL;
+}
+
+static struct cuda_block drop(struct cuda *self, struct cuda_block *at)
+{
+    struct cuda_block block = *at;
+
+    *at = self->blocks[--self->block_count];
     if (block.kind == CUDA_ON_DEVICE)
         self->base.held_bytes -= (int64_t)block.bytes;
     return block;
+}
+
+/* Whether it is out of use and its end waits for nothing. Pinned memory is in
+ * every context's reach, so its end may wait for any of them. */
+static int may_end(struct cuda *self, const struct cuda_block *block)
+{
+    if (!cuda_queue_end(self))
+        return 0;
+    return block->kind == CUDA_PAGEABLE ||
+           !cuda_late(self, block->kind == CUDA_ON_DEVICE ? self->ordinal : -1);
 }
 
 /* Work that has not ended may still use it: better lost than given to another.
@@ -54,11 +67,11 @@ static void give_back(struct cuda *self, const struct cuda_block *block)
     hdp_error before = *hdpi_error();
     int well = cuda_may_call() == HDP_OK, entered;
 
-    if (well && block->kind && !cuda_queue_end(self))
+    if (well && !may_end(self, block))
         return;
     if (block->kind == CUDA_PAGEABLE) {
         free(block->memory);
-    } else if (well && block->kind) {
+    } else if (well) {
         entered = cuda_enter(self) == HDP_OK; /* if not: all the same */
         if (block->kind == CUDA_ON_DEVICE)
             (void)cuda_check(self, cudaFree(block->memory), "cudaFree");
@@ -70,15 +83,15 @@ static void give_back(struct cuda *self, const struct cuda_block *block)
     *hdpi_error() = before;
 }
 
-/* While the queue is stuck the block stays in the table: by the time of the
- * close it may have ended. */
+/* While its end would wait the block stays in the table: by the time of the
+ * close it may do so no more. */
 static void release(struct cuda *self, const void *memory)
 {
-    struct cuda_block block;
+    struct cuda_block *at = find(self, memory), block;
 
-    if (cuda_may_call() == HDP_OK && !cuda_queue_end(self))
+    if (!at || (cuda_may_call() == HDP_OK && !may_end(self, at)))
         return;
-    block = drop(self, memory);
+    block = drop(self, at);
     give_back(self, &block);
 }
 
@@ -86,7 +99,7 @@ void cuda_memory_close(struct cuda *self)
 {
     while (self->block_count > 0) {
         struct cuda_block block =
-            drop(self, self->blocks[self->block_count - 1].memory);
+            drop(self, &self->blocks[self->block_count - 1]);
         give_back(self, &block);
     }
     free(self->blocks);

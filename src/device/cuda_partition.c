@@ -8,6 +8,9 @@
 
 struct cuda_partition {
     struct cuda_partition *next;
+    CUdevResource *parts; /* until it is made */
+    unsigned part_count;
+    struct cuda_rest *rest; /* its handles, once it is to end */
     CUgreenCtx green;
     CUcontext context;
     cudaStream_t stream; /* NULL until it could be made */
@@ -19,7 +22,6 @@ struct cuda_partition {
 /* One device, split. */
 struct cuda_pool {
     struct cuda_pool *next;
-    struct hdpi_kept *kept; /* which it is part of */
     int ordinal;
     CUdevResource *parts; /* all outputs of one split, its rest the last */
     struct cuda_partition **owners; /* one a part; NULL: free */
@@ -114,10 +116,9 @@ out:
 
 static hdp_status find_pool(struct cuda_pool **out, struct cuda *self)
 {
-    struct hdpi_kept *kept;
+    struct hdpi_kept *kept = self->kept;
     struct cuda_pool *pool;
 
-    HDPI_RETURN_IF(cuda_kept(&kept, self->base.site));
     for (pool = kept->pools; pool; pool = pool->next)
         if (pool->ordinal == self->ordinal) {
             *out = pool;
@@ -125,7 +126,6 @@ static hdp_status find_pool(struct cuda_pool **out, struct cuda *self)
         }
     HDPI_RETURN_IF(make_pool(&pool, self));
     pool->next = kept->pools;
-    pool->kept = kept;
     kept->pools = pool;
     *out = pool;
     return HDP_OK;
@@ -166,9 +166,11 @@ static int32_t sum_of(const struct cuda_pool *pool, int free_only)
     return sum;
 }
 
-/* Ends what nobody uses: the driver keeps some of its memory, so this is only
- * for want of room. */
-static void end(struct cuda_pool *pool, struct cuda_partition *partition)
+/* Nobody uses it; it goes to the others that are to end. Those of a device where
+ * something is late are let go of, since to end their handles would wait. */
+static void take_out(struct hdpi_kept *kept, struct cuda_pool *pool,
+                     struct cuda_partition *partition,
+                     struct cuda_partition **gone)
 {
     struct cuda_partition **at = &pool->partitions;
 
@@ -176,26 +178,44 @@ static void end(struct cuda_pool *pool, struct cuda_partition *partition)
         at = &(*at)->next;
     *at = partition->next;
     release(pool, partition);
-    if (cuda_may_call() == HDP_OK && !partition->lost) {
-        if (partition->context)
-            cuda_rest_end(pool->kept, partition->context);
-        if (partition->stream)
-            (void)cudaStreamDestroy(partition->stream);
-        if (partition->green)
-            (void)pool->driver.green_destroy(partition->green);
-        (void)cudaGetLastError();
-    }
-    free(partition);
+    partition->lost |= cuda_late_look(kept, pool->ordinal);
+    if (partition->context)
+        partition->rest = cuda_rest_take_out(kept, partition->context);
+    partition->next = *gone;
+    *gone = partition;
 }
 
-static void end_idle(struct cuda_pool *pool, int32_t wanted)
+/* The driver keeps some of their memory, so this is only for want of room. */
+static void take_out_idle(struct hdpi_kept *kept, struct cuda_pool *pool,
+                          int32_t wanted, struct cuda_partition **gone)
 {
     struct cuda_partition *at = pool->partitions, *next;
 
     for (; at && sum_of(pool, 1) < wanted; at = next) {
         next = at->next;
         if (at->users == 0 && !at->lost)
-            end(pool, at);
+            take_out(kept, pool, at, gone);
+    }
+}
+
+/* Waits for the device where handles rest: not with the site's lock. */
+static void end_all(const struct hdpi_kept *kept, const struct cuda_pool *pool,
+                    struct cuda_partition *gone)
+{
+    struct cuda_partition *next;
+
+    for (; gone; gone = next) {
+        next = gone->next;
+        cuda_rest_end(kept, gone->rest);
+        if (cuda_may_call() == HDP_OK && !gone->lost) {
+            if (gone->stream)
+                (void)cudaStreamDestroy(gone->stream);
+            if (gone->green)
+                (void)pool->driver.green_destroy(gone->green);
+            (void)cudaGetLastError();
+        }
+        free(gone->parts);
+        free(gone);
     }
 }
 
@@ -210,67 +230,81 @@ static hdp_status refuse(struct cuda *self, const struct cuda_pool *pool,
         (int)sum_of(pool, 1));
 }
 
-static hdp_status create(struct cuda_pool *pool, struct cuda *self,
-                         struct cuda_partition *partition)
+static hdp_status create(struct cuda_partition *partition, struct cuda *self)
 {
     const struct cuda_driver *driver = &self->driver;
     CUdevResourceDesc descriptor = NULL;
-    CUdevResource *own = NULL;
     CUdevice device = 0;
-    unsigned count = 0;
-    hdp_status status;
 
-    own = hdpi_alloc(pool->part_count, sizeof *own, "parts of a partition");
-    if (!own) {
-        status = HDP_ERR_MEMORY;
-        goto out;
-    }
-    for (unsigned i = 0; i < pool->part_count; ++i)
-        if (pool->owners[i] == partition)
-            own[count++] = pool->parts[i];
-    HDPI_TRY(cuda_check_driver(self,
-                               driver->make_descriptor(&descriptor, own, count),
-                               "cuDevResourceGenerateDesc"));
-    HDPI_TRY(cuda_check_driver(self, driver->device_get(&device, self->ordinal),
-                               "cuDeviceGet"));
-    HDPI_TRY(cuda_check_driver(
+    HDPI_RETURN_IF(cuda_late_check(self, "making a partition"));
+    HDPI_RETURN_IF(
+        cuda_check_driver(self,
+                          driver->make_descriptor(&descriptor, partition->parts,
+                                                  partition->part_count),
+                          "cuDevResourceGenerateDesc"));
+    HDPI_RETURN_IF(cuda_check_driver(
+        self, driver->device_get(&device, self->ordinal), "cuDeviceGet"));
+    HDPI_RETURN_IF(cuda_check_driver(
         self,
         driver->green_create(&partition->green, descriptor, device,
                              CU_GREEN_CTX_DEFAULT_STREAM),
         "cuGreenCtxCreate"));
-    HDPI_TRY(cuda_check_driver(
+    return cuda_check_driver(
         self, driver->green_context(&partition->context, partition->green),
-        "cuCtxFromGreenCtx"));
-out:
-    free(own);
-    return status;
+        "cuCtxFromGreenCtx");
 }
 
-static hdp_status make_partition(struct cuda_partition **out,
-                                 struct cuda_pool *pool, struct cuda *self)
+/* A partition that has its parts and is still to be made; nobody else sees it
+ * so far. */
+static hdp_status claim_new(struct cuda_partition **out, struct cuda_pool *pool,
+                            struct cuda *self, struct cuda_partition **gone)
 {
     int32_t wanted = self->base.row.ask.sms;
     struct cuda_partition *partition;
-    hdp_status status;
 
     if (wanted > sum_of(pool, 0))
         return refuse(self, pool, HDP_ERR_ARGUMENT);
-    end_idle(pool, wanted);
+    take_out_idle(self->kept, pool, wanted, gone);
     if (wanted > sum_of(pool, 1))
         return refuse(self, pool, HDP_ERR_BUSY);
     partition = hdpi_alloc(1, sizeof *partition, "a partition");
     if (!partition)
         return HDP_ERR_MEMORY;
-    partition->next = pool->partitions;
-    pool->partitions = partition;
-    partition->sms = claim(pool, wanted, partition);
-    status = create(pool, self, partition);
-    if (status != HDP_OK) {
-        end(pool, partition);
-        return status;
+    partition->parts = hdpi_alloc(pool->part_count, sizeof *partition->parts,
+                                  "parts of a partition");
+    if (!partition->parts) {
+        free(partition);
+        return HDP_ERR_MEMORY;
     }
+    partition->sms = claim(pool, wanted, partition);
+    for (unsigned i = 0; i < pool->part_count; ++i)
+        if (pool->owners[i] == partition)
+            partition->parts[partition->part_count++] = pool->parts[i];
     *out = partition;
     return HDP_OK;
+}
+
+/* Waits for all work on the device; from then on others see it. */
+static hdp_status make(struct cuda_partition *partition, struct cuda_pool *pool,
+                       struct cuda *self)
+{
+    pthread_mutex_t *lock = self->base.site->lock;
+    hdp_status status = create(partition, self);
+    hdp_error error = *hdpi_error();
+
+    (void)pthread_mutex_lock(lock);
+    if (status == HDP_OK) {
+        partition->users = 1;
+        partition->next = pool->partitions;
+        pool->partitions = partition;
+    } else {
+        release(pool, partition);
+    }
+    (void)pthread_mutex_unlock(lock);
+    if (status != HDP_OK)
+        end_all(self->kept, pool, partition);
+    *hdpi_error() = error;
+    return status;
 }
 
 /* How many multiprocessors a partition of so many gets. */
@@ -303,42 +337,58 @@ static struct cuda_partition *find(const struct cuda_pool *pool,
 
 /* ---- taking, giving ------------------------------------------------------- */
 
-static hdp_status take(struct cuda *self)
+/* One that is there, or one that is still to be made. */
+static hdp_status choose(struct cuda_partition **out,
+                         struct cuda_pool **out_pool, struct cuda *self,
+                         struct cuda_partition **gone)
 {
-    struct cuda_partition *partition;
-    struct cuda_pool *pool = NULL;
+    HDPI_RETURN_IF(find_pool(out_pool, self));
+    *out = find(*out_pool, self);
+    if (!*out)
+        return claim_new(out, *out_pool, self, gone);
+    (*out)->users++;
+    return HDP_OK;
+}
 
-    HDPI_RETURN_IF(find_pool(&pool, self));
-    partition = find(pool, self);
-    if (!partition)
-        HDPI_RETURN_IF(make_partition(&partition, pool, self));
+static hdp_status take_stream(struct cuda *self)
+{
+    struct cuda_partition *partition = self->partition;
+    hdp_status status = HDP_OK;
+
+    (void)pthread_mutex_lock(self->base.site->lock);
     if (!partition->stream)
-        HDPI_RETURN_IF(cuda_check_driver(
+        status = cuda_check_driver(
             self,
             self->driver.green_stream(&partition->stream, partition->green,
                                       CU_STREAM_NON_BLOCKING, 0),
-            "cuGreenCtxStreamCreate"));
-    partition->users++;
-    self->partition = partition;
+            "cuGreenCtxStreamCreate");
     self->stream = partition->stream;
-    self->base.row.info.partition_sms = partition->sms;
-    self->context = partition->context;
-    return cuda_check_driver(self, self->driver.context_set(self->context),
-                             "cuCtxSetCurrent");
+    (void)pthread_mutex_unlock(self->base.site->lock);
+    return status;
 }
 
 hdp_status cuda_partition_take(struct cuda *self)
 {
-    const struct hdpi_site *site = self->base.site;
+    struct cuda_partition *partition = NULL, *gone = NULL;
+    struct cuda_pool *pool = NULL;
     hdp_status status;
 
     HDPI_RETURN_IF(check_functions(self));
-    if (!site || !site->kept)
+    if (!self->kept)
         return hdpi_fail(HDP_ERR_INTERNAL, "a partition without a context");
-    (void)pthread_mutex_lock(site->lock);
-    status = take(self);
-    (void)pthread_mutex_unlock(site->lock);
-    return status;
+    (void)pthread_mutex_lock(self->base.site->lock);
+    status = choose(&partition, &pool, self, &gone);
+    (void)pthread_mutex_unlock(self->base.site->lock);
+    end_all(self->kept, pool, gone);
+    HDPI_RETURN_IF(status);
+    if (!partition->green)
+        HDPI_RETURN_IF(make(partition, pool, self));
+    self->partition = partition; /* given back by the close, also below */
+    HDPI_RETURN_IF(take_stream(self));
+    self->base.row.info.partition_sms = partition->sms;
+    self->context = partition->context;
+    return cuda_check_driver(self, self->driver.context_set(self->context),
+                             "cuCtxSetCurrent");
 }
 
 void cuda_partition_give(struct cuda *self)
@@ -366,10 +416,12 @@ int cuda_partition_owns(const struct cuda *self, cudaStream_t stream)
 void cuda_partitions_end(struct hdpi_kept *kept)
 {
     while (kept->pools) {
+        struct cuda_partition *gone = NULL;
         struct cuda_pool *pool = kept->pools;
         kept->pools = pool->next;
         while (pool->partitions)
-            end(pool, pool->partitions);
+            take_out(kept, pool, pool->partitions, &gone);
+        end_all(kept, pool, gone);
         free_pool(pool);
     }
 }

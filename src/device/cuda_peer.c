@@ -39,9 +39,10 @@ static void fill(unsigned char *out)
     }
 }
 
-static hdp_status late(struct trial *trial)
+static hdp_status late(struct trial *trial, cudaStream_t stream)
 {
     trial->stuck = 1;
+    cuda_late_note(stream == trial->there ? trial->to : trial->from, stream);
     return hdpi_fail_member(
         HDP_ERR_TIMEOUT, trial->from->base.member, trial->from->base.rank,
         "peer copy from %s to %s has not ended in time and may never: leave "
@@ -60,7 +61,7 @@ static hdp_status settle(struct trial *trial, cudaStream_t stream)
             return cuda_check(trial->from, code, "cudaStreamQuery");
         (void)cudaGetLastError();
         if (hdpi_clock_ns() >= trial->deadline_ns)
-            return late(trial);
+            return late(trial, stream);
         (void)nanosleep(&nap, NULL);
     }
 }
@@ -185,7 +186,9 @@ static void release(struct trial *trial)
         (void)settle(trial, trial->here);
     if (!trial->stuck && trial->there)
         (void)settle(trial, trial->there);
-    if (trial->stuck || cuda_may_call() != HDP_OK)
+    if (trial->stuck || cuda_may_call() != HDP_OK ||
+        cuda_late(trial->from, trial->from->ordinal) ||
+        cuda_late(trial->to, trial->to->ordinal))
         return;
     if (trial->end)
         (void)cudaEventDestroy(trial->end);

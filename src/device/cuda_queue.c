@@ -37,9 +37,16 @@ static void pause_for(int64_t waited_ns)
     (void)nanosleep(&nap, NULL);
 }
 
+static void get_stuck(struct cuda *self)
+{
+    if (!self->stuck)
+        cuda_late_note(self, self->stream);
+    self->stuck = 1;
+}
+
 static hdp_status too_late(struct cuda *self)
 {
-    self->stuck = 1;
+    get_stuck(self);
     return hdpi_fail_member(HDP_ERR_TIMEOUT, self->base.member, self->base.rank,
                             "member %d (%s): the device has not finished in "
                             "time",
@@ -101,7 +108,7 @@ int cuda_queue_end(struct cuda *self)
         if (code != cudaErrorNotReady)
             continue;
         if (self->stuck || waited_ns > GRACE_NS) {
-            self->stuck = 1;
+            get_stuck(self);
             return 0;
         }
         pause_for(waited_ns);

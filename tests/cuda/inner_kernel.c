@@ -7,6 +7,7 @@
 #include "kernels.h"
 #include "launch.h"
 #include "looked.h"
+#include "scenario/process.h"
 #include "unit/chance.h"
 
 enum { MOST = 70 };
@@ -264,6 +265,38 @@ static void without_code_the_host_combines(void **state)
     gpu_close(&gpu);
 }
 
+/* While work of another member of the device hangs nothing is begun that would
+ * wait with it, and memory is kept until it has ended. */
+static void beside_work_that_hangs(void **state)
+{
+    struct gpu gpu;
+    struct trial late, kept, next;
+    struct hdpi_device *first, *other = NULL;
+
+    (void)state;
+    gpu_open(&gpu, "machine=twin hang=hdpk_cuda_combine:1", 0);
+    expect_ok(hdpi_device_open(&other, &gpu.topology->devices[0], 1, 0,
+                               &gpu.site, NULL));
+    trial_make(&late, &gpu, 2, 1, 1000, 0);
+    first = gpu.device;
+    first->deadline_ns = now_ns() + 50000000;
+    expect_status(HDP_ERR_TIMEOUT, gpu.ops->combine(first, &late.job));
+    gpu.device = other;
+    trial_make(&kept, &gpu, 2, 1, 1000, 0);
+    expect_status(HDP_ERR_BUSY, gpu.ops->combine(other, &kept.job));
+    if (!strstr(hdp_last_error(), "the first use of a kernel waits for"))
+        fail_msg("expected what would wait, got: %s", hdp_last_error());
+    trial_drop(&kept, &gpu);
+    fake_calm();
+    trial_make(&next, &gpu, 2, 1, 1000, 0);
+    expect_number(1, combine(&gpu, &next), "launches after it has ended");
+    trial_drop(&next, &gpu);
+    hdpi_device_close(other);
+    gpu.device = first;
+    trial_drop(&late, &gpu);
+    gpu_close(&gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +307,7 @@ int main(void)
         cmocka_unit_test(a_display_never_waits_long),
         cmocka_unit_test(a_failure_is_told_and_passes),
         cmocka_unit_test(without_code_the_host_combines),
+        cmocka_unit_test(beside_work_that_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,125 @@ static void destroyed_while_it_hangs(void **state)
     close_late(&own);
 }
 
+/* ---- others on a device that hangs ------------------------------------------ */
+
+static int32_t copy_with_handle(const hdp_shard *shard, void *user)
+{
+    void *handle;
+
+    return hdp_shard_blas(&handle, shard) == HDP_OK ? gpus_copy(shard, user)
+                                                    : 1;
+}
+
+/* Rows from the host and back, so that the group has memory, and handles. */
+static void use(hdp_group *group, const hdp_plan *plan)
+{
+    unsigned char in[2] = { 3, 5 }, out[2] = { 0, 0 };
+    hdp_array input = gpus_array(in, 1, 0), output = gpus_array(out, 1, 0);
+    hdp_work work = gpus_work(copy_with_handle, &input, &output);
+
+    expect_ok(hdp_run(NULL, group, plan, &work));
+    assert_memory_equal(in, out, sizeof in);
+}
+
+static void expect_brief(int64_t start_ns, const char *what)
+{
+    int64_t took_ms = (now_ns() - start_ns) / MS;
+
+    if (took_ms > 3000)
+        fail_msg("%s: expected 3 s at most, took %lld ms", what,
+                 (long long)took_ms);
+}
+
+/* A context with cuBLAS, and a group of it that is about to hang. */
+static void open_beside(struct late *own)
+{
+    static char log[LIFE_LOG];
+    const hdp_group_options brief = { .size = sizeof brief,
+                                      .timeout_ns = 100 * MS };
+
+    gpus_start("machine=twin hang=hdpk_cuda_combine:1");
+    open_late(own, "cuda:0,1", 100);
+    hdp_group_destroy(own->scene.group);
+    hdp_context_destroy(own->scene.context);
+    own->scene.context = life_context(log);
+    expect_ok(hdp_group_create_spec(&own->scene.group, own->scene.context,
+                                    "cuda:0,1", &brief));
+}
+
+/* Handles of an earlier group rest in the context; their end would wait for the
+ * device that hangs. */
+static void a_context_ends_beside_it(void **state)
+{
+    static struct late own;
+    hdp_group *earlier = NULL;
+    int64_t start_ns;
+
+    (void)state;
+    open_beside(&own);
+    expect_ok(
+        hdp_group_create_spec(&earlier, own.scene.context, "cuda:0,1", NULL));
+    use(earlier, own.scene.plan);
+    hdp_group_destroy(earlier);
+    expect_status(HDP_ERR_TIMEOUT, reduce(&own));
+    start_ns = now_ns();
+    scene_close(&own.scene);
+    expect_brief(start_ns, "the context's end");
+    fake_calm();
+}
+
+/* How many of the two devices let a partition be made; the others say why not. */
+static int devices_to_part(hdp_context *context)
+{
+    static const char *const parts[] = { "cuda:0/sms=16", "cuda:1/sms=16" };
+    hdp_group *part = NULL;
+    int made = 0;
+
+    for (int i = 0; i < 2; ++i)
+        if (hdp_group_create_spec(&part, context, parts[i], NULL) == HDP_OK) {
+            hdp_group_destroy(part);
+            made++;
+        } else if (!strstr(hdp_last_error(), "making a partition waits for")) {
+            fail_msg("expected why no partition is made, got: %s",
+                     hdp_last_error());
+        }
+    return made;
+}
+
+/* What waits for the device is refused, or left undone, while it hangs; once it
+ * does no more, all is as ever. */
+static void a_group_lives_beside_it(void **state)
+{
+    static struct late own;
+    hdp_group *other = NULL;
+    int64_t start_ns, free_bytes[2];
+
+    (void)state;
+    open_beside(&own);
+    expect_ok(
+        hdp_group_create_spec(&other, own.scene.context, "cuda:0,1", NULL));
+    use(other, own.scene.plan);
+    expect_status(HDP_ERR_TIMEOUT, reduce(&own));
+    start_ns = now_ns();
+    use(other, own.scene.plan);
+    expect_number(1, devices_to_part(own.scene.context), "devices to part");
+    hdp_group_destroy(other);
+    expect_brief(start_ns, "another group and its end, and partitions");
+    fake_calm();
+    expect_number(2, devices_to_part(own.scene.context), "devices to part");
+    for (int i = 0; i < 2; ++i)
+        free_bytes[i] = fake_free_bytes(i);
+    expect_ok(
+        hdp_group_create_spec(&other, own.scene.context, "cuda:0,1", NULL));
+    use(other, own.scene.plan);
+    hdp_group_destroy(other);
+    for (int i = 0; i < 2; ++i)
+        expect_number(free_bytes[i], fake_free_bytes(i), "free on %d", i);
+    if (fake_breach())
+        fail_msg("expected no broken rule, got: %s", fake_breach());
+    close_late(&own);
+}
+
 /* ---- a function ----------------------------------------------------------- */
 
 struct sleeper {
@@ -136,6 +255,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_never_ends),
         cmocka_unit_test(destroyed_while_it_hangs),
+        cmocka_unit_test(a_context_ends_beside_it),
+        cmocka_unit_test(a_group_lives_beside_it),
         cmocka_unit_test(a_function_that_sleeps_too_long),
     };
 

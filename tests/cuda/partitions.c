@@ -1,5 +1,7 @@
 /* Partitions of GPUs: as large as the driver makes them, several of one device
  * side by side, kept in the context and used again without loss. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include "gpus.h"
 
 enum { ROWS = 12 };
@@ -138,6 +140,80 @@ static void room_for_others(void **state)
     gpus_end("room");
 }
 
+/* ---- room made while the device works --------------------------------------- */
+
+static int32_t take_handle(const hdp_shard *shard, void *user)
+{
+    return (int32_t)hdp_shard_blas(user, shard);
+}
+
+static void CUDART_CB wait_for_it(void *flag)
+{
+    while (!atomic_load((atomic_int *)flag))
+        sleep_ns(1000000);
+}
+
+struct maker {
+    hdp_context *context;
+    hdp_group *group;
+    hdp_status status;
+};
+
+static void *make_larger(void *arg)
+{
+    struct maker *own = arg;
+
+    own->status = hdp_group_create_spec(&own->group, own->context,
+                                        "cuda:1/sms=104", NULL);
+    return NULL;
+}
+
+/* To end a partition's handle waits for all work on the device, and nobody else
+ * waits meanwhile. */
+static void room_is_awaited_alone(void **state)
+{
+    static char log[LIFE_LOG];
+    static const int64_t items[] = { 1 };
+    struct scene first = { .context = NULL };
+    struct maker maker = { .context = NULL };
+    hdp_group *other = NULL;
+    void *handle = NULL;
+    hdp_work work = gpus_work(take_handle, NULL, NULL);
+    atomic_int over = 0;
+    cudaStream_t stream;
+    pthread_t thread;
+
+    (void)state;
+    gpus_start("machine=lab run=threads");
+    first.context = maker.context = life_context(log);
+    work.user = &handle;
+    expect_ok(hdp_plan_create(&first.plan, items, 1));
+    expect_ok(hdp_group_create_spec(&first.group, first.context,
+                                    "cuda:1/sms=96", NULL));
+    expect_ok(hdp_run(NULL, first.group, first.plan, &work));
+    hdp_group_destroy(first.group);
+    expect_cuda(cudaSetDevice(1));
+    expect_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    expect_cuda(cudaLaunchHostFunc(stream, wait_for_it, &over));
+    assert_int_equal(pthread_create(&thread, NULL, make_larger, &maker), 0);
+    while (fake_calls("cublasDestroy") == 0)
+        sleep_ns(1000000);
+    expect_ok(
+        hdp_group_create_spec(&other, first.context, "cuda:0/sms=16", NULL));
+    expect_number(0, fake_calls("cuGreenCtxDestroy"), "partitions ended");
+    atomic_store(&over, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_number(HDP_OK, maker.status, "the larger partition");
+    expect_number(104, sms_of(maker.group, 0), "the larger partition");
+    expect_cuda(cudaStreamSynchronize(stream));
+    expect_cuda(cudaStreamDestroy(stream));
+    hdp_group_destroy(other);
+    first.group = maker.group;
+    scene_close(&first);
+    expect_cuda(cudaSetDevice(0));
+    gpus_end("room made while the device works");
+}
+
 /* A driver that lacks one of the functions, each in turn. */
 static void old_drivers_are_told(void **state)
 {
@@ -245,6 +321,7 @@ int main(void)
         cmocka_unit_test(three_of_one_device),
         cmocka_unit_test(used_again_without_loss),
         cmocka_unit_test(room_for_others),
+        cmocka_unit_test(room_is_awaited_alone),
         cmocka_unit_test(old_drivers_are_told),
         cmocka_unit_test(only_streams_of_its_own),
         cmocka_unit_test(each_step_may_fail),

@@ -40,6 +40,7 @@ FAKE_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
     if (!fake_blas_is(handle))
         CUBLAS_LEAVE(CUBLAS_STATUS_NOT_INITIALIZED);
     fake_capture_spoil_all(handle->handle.device); /* seen on an H200 */
+    (void)fake_device_finish(handle->handle.device);
     handle->handle.device->used_bytes -= OWN_BYTES;
     fake_handle_end(handle);
     CUBLAS_LEAVE(CUBLAS_STATUS_SUCCESS);
@@ -114,6 +115,16 @@ FAKE_API cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count)
     if (count < 0 || count > handle->handle.device->info.sm_count)
         CUBLAS_LEAVE(CUBLAS_STATUS_INVALID_VALUE);
     handle->sm_target = count;
+    CUBLAS_LEAVE(CUBLAS_STATUS_SUCCESS);
+}
+
+FAKE_API cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int *out)
+{
+    CUBLAS_ENTER("cublasGetSmCountTarget", CUBLAS_STATUS_NOT_INITIALIZED,
+                 FAKE_ALWAYS);
+    if (!fake_blas_is(handle))
+        CUBLAS_LEAVE(CUBLAS_STATUS_NOT_INITIALIZED);
+    *out = handle->sm_target;
     CUBLAS_LEAVE(CUBLAS_STATUS_SUCCESS);
 }
 

@@ -247,6 +247,9 @@ FAKE_API CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc wanted,
         code = CUDA_ERROR_OUT_OF_MEMORY;
     if (code != 0)
         DRIVER_LEAVE(code);
+    code = fake_device_finish(found); /* as an H200 */
+    if (code != 0)
+        DRIVER_LEAVE(code);
     *out = make(found, wanted);
     DRIVER_LEAVE(CUDA_SUCCESS);
 }

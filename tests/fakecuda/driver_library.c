@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "driver.h"
+#include "state.h"
 #include "fake_kernels.h"
 
 enum { ARCHS_MAX = 32, KERNELS_MAX = 64, HEADER_MAX = 256 };
@@ -107,6 +108,8 @@ FAKE_API CUresult cuLibraryUnload(CUlibrary library)
     DRIVER_ENTER("cuLibraryUnload", CUDA_ERROR_INVALID_HANDLE, FAKE_UNSAFE);
     if (!library || !fake_handle_is(library, FAKE_LIBRARY))
         DRIVER_LEAVE(CUDA_ERROR_INVALID_HANDLE);
+    if (library->kernel_count > 0 && fake_current_device()) /* as an H200 */
+        (void)fake_device_finish(fake_current_device());
     for (int i = 0; i < library->kernel_count; ++i)
         fake_handle_end(library->kernels[i]);
     fake_handle_end(library);

@@ -9,6 +9,20 @@ enum { MEMORY = cudaErrorMemoryAllocation, VALUE = cudaErrorInvalidValue };
 
 /* ---- giving out and taking back ------------------------------------------- */
 
+/* Returns once nothing runs on the device, as an H200 does. Pinned memory is in
+ * reach of all of them, so let it wait for all. */
+static int take_back(void *pointer, enum fake_memory kind)
+{
+    const struct fake_block *block = fake_block_of(pointer, 0);
+    struct fake_device *device = block ? block->device : NULL;
+    int code = fake_memory_free(pointer, kind);
+
+    for (int i = 0; !code && fake_device(i); ++i)
+        if (kind != FAKE_DEVICE_MEMORY || fake_device(i) == device)
+            code = fake_device_finish(fake_device(i));
+    return code;
+}
+
 cudaError_t cudaMalloc(void **devPtr, size_t size)
 {
     cudaError_t code = enter("cudaMalloc", MEMORY, FAKE_CONTEXT | FAKE_UNSAFE);
@@ -30,7 +44,7 @@ cudaError_t cudaFree(void *devPtr)
 
     if (code)
         return code;
-    return leave(devPtr ? fake_memory_free(devPtr, FAKE_DEVICE_MEMORY) : 0);
+    return leave(devPtr ? take_back(devPtr, FAKE_DEVICE_MEMORY) : 0);
 }
 
 cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
@@ -56,7 +70,7 @@ cudaError_t cudaFreeHost(void *ptr)
 
     if (code)
         return code;
-    return leave(ptr ? fake_memory_free(ptr, FAKE_PINNED) : 0);
+    return leave(ptr ? take_back(ptr, FAKE_PINNED) : 0);
 }
 
 cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
@@ -84,7 +98,7 @@ cudaError_t cudaHostUnregister(void *ptr)
     block = fake_block_of(ptr, 0);
     if (!block || block->memory != FAKE_REGISTERED || block->address != ptr)
         return leave(cudaErrorHostMemoryNotRegistered);
-    return leave(fake_memory_free(ptr, FAKE_REGISTERED));
+    return leave(take_back(ptr, FAKE_REGISTERED));
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
