@@ -19,6 +19,14 @@ set_property(SOURCE ${hdp_verbs} ${hdp_posix} ${hdp_kernel_sources}
     APPEND PROPERTY COMPILE_DEFINITIONS _GNU_SOURCE)
 set_property(SOURCE ${hdp_kernel_sources} APPEND PROPERTY
     COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3>)
+# Whoever links needs --coverage. Each process writes a file a source at its end,
+# so no more are counted than asked about.
+if(HDP_COVERAGE)
+    set(counted ${hdp_verbs} ${hdp_posix} ${hdp_pure})
+    list(FILTER counted INCLUDE REGEX "${HDP_COVERAGE}")
+    set_property(SOURCE ${counted} APPEND PROPERTY
+        COMPILE_OPTIONS --coverage -fprofile-update=atomic)
+endif()
 # The adapter tables alone ask what was compiled in.
 set_property(SOURCE ${hdp_src}/device/device.c ${hdp_src}/comm/comm.c
     APPEND PROPERTY COMPILE_DEFINITIONS
