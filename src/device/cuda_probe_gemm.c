@@ -231,13 +231,18 @@ hdp_status cuda_gemm_grow(struct cuda *self, int64_t items)
 
 /* The nearest of 2, 3, 4, 6, 8, 12 and so on. Tiles fill such sizes, and equal
  * devices, timed a little apart, still come to one size: a row more can cost a
- * tenth of the time. */
-static int64_t round_rows(int64_t rows)
+ * tenth of the time. Without matrix units a tile takes so long that a usual
+ * sample holds three or four waves of them, and what the last one lacks would
+ * tell: there it is the next power of two above twice the rows. */
+static int64_t round_rows(const struct cuda *self, int64_t rows)
 {
+    int32_t dtype = self->probe->product.dtype;
     int64_t whole = 1;
 
     while (whole <= rows / 2)
         whole *= 2;
+    if (dtype == HDP_F32 || dtype == HDP_F64)
+        return whole == rows ? 2 * whole : 4 * whole;
     if (rows < 2)
         return 1;
     if (rows * 4 < whole * 5)
@@ -255,7 +260,7 @@ static hdp_status fit(struct cuda *self, struct hdpi_probe *out)
     HDPI_RETURN_IF(cuda_probe_fit(self, cuda_gemm_work, cuda_gemm_grow,
                                   self->probe->room, &items, &ns));
     HDPI_RETURN_IF(judge(self, items, ns, out));
-    out->start_items = round_rows(items);
+    out->start_items = round_rows(self, items);
     HDPI_RETURN_IF(cuda_gemm_grow(self, out->start_items));
     return cuda_probe_time(self, cuda_gemm_work, out->start_items, &ns);
 }
