@@ -7,7 +7,7 @@
 #                       of a GPU
 #            masks      how the driver reads CUDA_VISIBLE_DEVICES, in fresh
 #                       processes, against the resolver
-#            sanitizers the kernels, the device port and the main scenarios
+#            sanitizers the kernels, the device port, a step and reduces
 #                       under compute-sanitizer's four tools
 #            calibrate  twenty calibrations in each dtype, against a long one
 #            run        steps of the workloads on an unequal pair
@@ -81,10 +81,10 @@ sanitize_all() { # TOOL
         sanitize "$1" $name "$folder/tests/$name" || bad=1
     done
     sanitize "$1" contract "$folder/tests/contract_device_contract" cuda || bad=1
-    for name in run reduce inside; do
-        sanitize "$1" $name "$folder/tests/scenario_gpu_present" \
-            "$folder/tests/gpu_scenario_$name" || bad=1
-    done
+    sanitize "$1" run "$folder/bench/hdp_bench" run --work mlp -d "$(pair)" \
+        -N 2048 --steps 2 --budget 20ms -q || bad=1
+    sanitize "$1" reduce "$folder/bench/hdp_bench" reduce -d "$(pair)" \
+        --weights 2/1 -b 8 -e 64KiB -f 16 -n 2 -w 1 -c 1 -q || bad=1
     return $bad
 }
 
