@@ -362,6 +362,54 @@ static void test_polled_shrink(void **state)
     end();
 }
 
+/* ---- partitions ----------------------------------------------------------- */
+
+/* Two ranks on parts of one GPU are two on it; one works on a part's stream. */
+static void test_partitions(void **state)
+{
+    CUdevResource all, groups[2], rest;
+    CUdevResourceDesc descriptor;
+    CUgreenCtx green[2];
+    CUcontext context;
+    struct ranks ranks;
+    unsigned count = 2;
+    cudaStream_t whole;
+    ncclUniqueId id;
+
+    (void)state;
+    begin("machine=lab");
+    ranks_open(&ranks, 2, 64);
+    set_ranks(&ranks);
+    OK(cuDeviceGetDevResource(1, &all, CU_DEV_RESOURCE_TYPE_SM));
+    OK(cuDevSmResourceSplitByCount(groups, &count, &all, &rest, 0, 48));
+    for (int i = 0; i < 2; i++) {
+        OK(cuDevResourceGenerateDesc(&descriptor, &groups[i], 1));
+        OK(cuGreenCtxCreate(&green[i], descriptor, 1,
+                            CU_GREEN_CTX_DEFAULT_STREAM));
+    }
+    whole = ranks.stream[1];
+    OK(cuGreenCtxStreamCreate(&ranks.stream[1], green[0],
+                              CU_STREAM_NON_BLOCKING, 0));
+    OK(ranks_sum(&ranks, 1, ncclFloat32, ncclSum));
+    ranks_finish(&ranks);
+    assert_true(result_of(&ranks, 1) == 3);
+    OK(ncclGetUniqueId(&id));
+    OK(ncclGroupStart());
+    for (int i = 0; i < 2; i++) {
+        OK(cuCtxFromGreenCtx(&context, green[i]));
+        OK(cuCtxSetCurrent(context));
+        OK(ncclCommInitRank(&ranks.comm[2 + i], 2, id, i));
+    }
+    SAYS(ncclInvalidUsage, ncclGroupEnd());
+    OK(cudaSetDevice(1));
+    OK(cudaStreamDestroy(ranks.stream[1]));
+    ranks.stream[1] = whole;
+    for (int i = 0; i < 2; i++)
+        OK(cuGreenCtxDestroy(green[i]));
+    ranks_close(&ranks);
+    end();
+}
+
 /* ---- memory --------------------------------------------------------------- */
 
 static void test_registered(void **state)
@@ -397,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_shrink),
         cmocka_unit_test(test_polled_shrink),
+        cmocka_unit_test(test_partitions),
         cmocka_unit_test(test_registered),
     };
 
