@@ -15,6 +15,11 @@ int gpu_is(const struct gpu *gpu, int32_t member)
     return gpu && gpu->member[member].is_gpu;
 }
 
+int64_t gpu_free_bytes(const struct gpu *gpu, int32_t member)
+{
+    return gpu_is(gpu, member) ? gpu->member[member].free_bytes : 0;
+}
+
 const char *gpu_reason(const struct gpu *gpu, int32_t member)
 {
     return gpu->member[member].reason;
@@ -205,16 +210,21 @@ int gpu_multiply(struct gpu *gpu, int32_t member,
     cublasComputeType_t compute = product->dtype == HDP_TF32
                                       ? CUBLAS_COMPUTE_32F_FAST_TF32
                                       : CUBLAS_COMPUTE_32F;
+    cudaDataType type_c = product->rounded ? type : CUDA_R_32F;
     cublasStatus_t status;
+    CUcontext before;
 
     if (product->m == 0 || product->n == 0)
         return 1;
+    if (!enter(gpu, member, &before))
+        return 0;
     status = gpu->blas.gemm(
         self->blas, product->transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N,
         product->transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N, product->n,
         product->m, product->k, &product->alpha, product->b, type, product->ldb,
-        product->a, type, product->lda, &product->beta, product->c, CUDA_R_32F,
+        product->a, type, product->lda, &product->beta, product->c, type_c,
         product->ldc, compute, CUBLAS_GEMM_DEFAULT);
+    leave(gpu, member, before);
     if (status == CUBLAS_STATUS_SUCCESS)
         return 1;
     snprintf(self->reason, sizeof self->reason,
@@ -258,10 +268,24 @@ static int32_t pass(const hdp_shard *shard, void *user)
     return 0;
 }
 
+/* What the step's report says of the members' memory. */
+static void look_at_memory(struct gpu *gpu, const hdp_report *report)
+{
+    hdp_report_info info;
+
+    hdp_options_init(&info, sizeof info);
+    if (hdp_report_get(&info, report) != HDP_OK || !info.free_bytes)
+        return;
+    for (int32_t m = 0; m < gpu->members; ++m)
+        if (info.free_bytes[m] > 0)
+            gpu->member[m].free_bytes = info.free_bytes[m];
+}
+
 static hdp_status meet_all(struct gpu *gpu, hdp_group *group, char *reason)
 {
     int64_t *items = calloc((size_t)gpu->members, sizeof *items);
     hdp_plan *plan = NULL;
+    hdp_report *report = NULL;
     hdp_work work;
 
     if (!items)
@@ -274,9 +298,12 @@ static hdp_status meet_all(struct gpu *gpu, hdp_group *group, char *reason)
     work.user = gpu;
     hdp_status status = hdp_plan_create(&plan, items, gpu->members);
     if (status == HDP_OK)
-        status = hdp_run(NULL, group, plan, &work);
+        status = hdp_run(&report, group, plan, &work);
     if (status != HDP_OK)
         snprintf(reason, GPU_REASON, "%s", hdp_last_error());
+    else
+        look_at_memory(gpu, report);
+    hdp_report_destroy(report);
     hdp_plan_destroy(plan);
     free(items);
     return status;

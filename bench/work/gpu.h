@@ -42,6 +42,9 @@ void gpu_close(struct gpu *gpu);
 /** 1: the member is a GPU; gpu may be NULL: none is. */
 int gpu_is(const struct gpu *gpu, int32_t member);
 
+/** Device memory that was free at gpu_open(); 0: not known, or no GPU. */
+int64_t gpu_free_bytes(const struct gpu *gpu, int32_t member);
+
 /* Between steps, on the thread that drives the group: */
 
 /** Device memory, zeroed; NULL: none left. */
@@ -63,16 +66,17 @@ int gpu_download(struct gpu *gpu, int32_t member, void *target,
 int gpu_launch(struct gpu *gpu, int32_t member, int32_t kernel,
                const void *args, int64_t places);
 
-/* Row-major c[m x n] = alpha op(a) op(b) + beta c. c is f32; a and b are of
- * dtype (HDP_F32, _TF32, _F16, _BF16), sums are f32. */
+/* Row-major c[m x n] = alpha op(a) op(b) + beta c. a and b are of dtype
+ * (HDP_F32, _TF32, _F16, _BF16), sums are f32; c is f32, or of dtype too. */
 struct gpu_product {
     int m, n, k;
     int transposed_a, transposed_b; /* 1: stored k x m, n x k */
     const void *a, *b;
-    float *c;
+    void *c;
     int lda, ldb, ldc; /* elements from row to row, as stored */
     float alpha, beta;
     int32_t dtype;
+    int32_t rounded; /* 1: c is of dtype */
 };
 /** Enqueues it. 0: it failed. */
 int gpu_multiply(struct gpu *gpu, int32_t member,

@@ -50,6 +50,7 @@ struct gpu_member {
     CUcontext context;
     CUstream stream;
     cublasHandle_t blas; /* NULL: none was asked for */
+    int64_t free_bytes;  /* when it was met; 0: not known */
     char reason[GPU_REASON];
 };
 

@@ -125,6 +125,36 @@ void hdpw_host_lower(const struct hdpw_lower *job)
     }
 }
 
+/* The finalizer of splitmix64: one number of a sequence without those before. */
+static int drawn(int64_t seed, int64_t element)
+{
+    uint64_t z =
+        (uint64_t)seed + ((uint64_t)element + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return (int)(z >> 48) - 32768;
+}
+
+void hdpw_host_noise(const struct hdpw_noise *job)
+{
+    for (int64_t r = 0; r < job->rows; ++r) {
+        int64_t row = job->first + r;
+        double scale = job->base + job->slope * (double)row;
+        for (int32_t j = 0; j < job->width; ++j)
+            store(job->target, r * job->width + j, job->dtype,
+                  (float)(drawn(job->seed, row * job->width + j) * scale));
+    }
+}
+
+void hdpw_host_gate(const struct hdpw_gate *job)
+{
+    for (int64_t i = 0; i < job->count; ++i)
+        if (!(load(job->gate, i, job->dtype) > 0))
+            store(job->target, i, job->dtype, 0);
+}
+
 /* ---- by name ------------------------------------------------------------- */
 
 #define HOST(x)                                                                \
@@ -141,6 +171,8 @@ HOST(backward)
 HOST(columns)
 HOST(update)
 HOST(lower)
+HOST(noise)
+HOST(gate)
 
 static void host_rows(const void *args)
 {
@@ -185,6 +217,7 @@ const struct hdpk_kernel hdpw_kernels[HDPW_KERNELS] = {
     [HDPW_PIXELS] = ROW(pixels, 2),      [HDPW_ACTIVATE] = ROW(activate, 3),
     [HDPW_LOSS] = ROW(loss, 4),          [HDPW_BACKWARD] = ROW(backward, 3),
     [HDPW_COLUMNS] = ROW(columns, 2),    [HDPW_UPDATE] = ROW(update, 3),
-    [HDPW_LOWER] = ROW(lower, 2),        [HDPW_ROWS] = SHARED(rows, 2),
+    [HDPW_LOWER] = ROW(lower, 2),        [HDPW_NOISE] = ROW(noise, 1),
+    [HDPW_GATE] = ROW(gate, 2),          [HDPW_ROWS] = SHARED(rows, 2),
     [HDPW_PATTERN] = SHARED(pattern, 1), [HDPW_CHECK] = SHARED(check, 2),
 };

@@ -116,3 +116,42 @@ extern "C" __global__ void hdpw_cuda_lower(struct hdpw_lower job)
                     ((const float *)row)[i % job.width]);
     }
 }
+
+extern "C" __global__ void hdpw_cuda_noise(struct hdpw_noise job)
+{
+    int64_t places = job.rows * job.width;
+    for (int64_t i = grid_thread(); i < places; i += grid_threads()) {
+        int64_t row = job.first + i / job.width;
+        int64_t element = job.first * job.width + i;
+        uint64_t z = (uint64_t)job.seed +
+                     ((uint64_t)element + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+        z ^= z >> 31;
+        double scale = job.base + job.slope * (double)row;
+        place_store(job.target, i, job.dtype,
+                    (float)(((int)(z >> 48) - 32768) * scale));
+    }
+}
+
+/* Lanes of `bits` bits of a word: all ones where the lane is above 0. A lane's
+ * magnitude added to the largest one carries into its sign unless it is 0. */
+DEVICE uint64_t gate_open(uint64_t word, uint64_t ones, int bits)
+{
+    uint64_t signs = ones << (bits - 1), magnitudes = signs - ones;
+    uint64_t above = ((word & magnitudes) + magnitudes) & ~word & signs;
+    return (above >> (bits - 1)) * ((UINT64_C(1) << bits) - 1);
+}
+
+extern "C" __global__ void hdpw_cuda_gate(struct hdpw_gate job)
+{
+    uint64_t *target = (uint64_t *)job.target;
+    const uint64_t *gate = (const uint64_t *)job.gate;
+    bool narrow = job.dtype == HDP_F16 || job.dtype == HDP_BF16;
+    int bits = narrow ? 16 : 32, lanes = 64 / bits;
+    uint64_t ones =
+        narrow ? UINT64_C(0x0001000100010001) : UINT64_C(0x0000000100000001);
+    int64_t words = (job.count + lanes - 1) / lanes;
+    for (int64_t i = grid_thread(); i < words; i += grid_threads())
+        target[i] &= gate_open(gate[i], ones, bits);
+}

@@ -75,6 +75,26 @@ struct hdpw_lower {
     int32_t dtype, width;
 };
 
+/** target[r][j] (of dtype) = n * (base + slope * row) of row = first + r, where n
+ *  is drawn from -32768 to 32767 by the seed and the element's own number, row *
+ *  width + j: the same wherever it is made. */
+struct hdpw_noise {
+    void *target;
+    int64_t rows, first, seed;
+    double base, slope;
+    int32_t dtype, width;
+};
+
+/** target[i] stays where gate[i] is above 0 and becomes +0 elsewhere; both are
+ *  of dtype, on 8 bytes, and memory reaches to the next 8. They may be the same,
+ *  which is the ReLU. A NaN without a sign counts as above. */
+struct hdpw_gate {
+    void *target;
+    const void *gate;
+    int64_t count;
+    int32_t dtype, reserved;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -86,6 +106,8 @@ void hdpw_host_backward(const struct hdpw_backward *job);
 void hdpw_host_columns(const struct hdpw_columns *job);
 void hdpw_host_update(const struct hdpw_update *job);
 void hdpw_host_lower(const struct hdpw_lower *job);
+void hdpw_host_noise(const struct hdpw_noise *job);
+void hdpw_host_gate(const struct hdpw_gate *job);
 
 enum hdpw_kernel_id {
     HDPW_PIXELS,
@@ -95,6 +117,8 @@ enum hdpw_kernel_id {
     HDPW_COLUMNS,
     HDPW_UPDATE,
     HDPW_LOWER,
+    HDPW_NOISE,
+    HDPW_GATE,
     HDPW_ROWS,    /* the library's kernels, in this image as well: */
     HDPW_PATTERN, /* structs and meanings in launch.h */
     HDPW_CHECK,

@@ -232,6 +232,73 @@ static void test_lower(void **state)
                      hdpk_to_bf16((double)numbers[300 + 7]));
 }
 
+static void test_noise(void **state)
+{
+    const double most = 32768 * (0.5 + 2 * 0.25);
+    const float *got = (const float *)(void *)by_host;
+    double sum = 0;
+
+    (void)state;
+    for (int d = 0; d < 4; ++d)
+        for (int r = 0; r < 6; ++r) {
+            struct hdpw_noise job = { .rows = some_rows[r],
+                                      .first = 70000,
+                                      .seed = -5,
+                                      .base = 3e-5,
+                                      .slope = 1e-9,
+                                      .dtype = dtypes[d],
+                                      .width = 250 };
+            hold_equal(HDPW_NOISE, &job, &job.target);
+        }
+    struct hdpw_noise whole = { by_host, 3, 0, 9, 0.5, 0.25, HDP_F32, 5000 };
+    hdpw_host_noise(&whole);
+    for (int i = 0; i < 15000; ++i) {
+        sum += (double)got[i] / (0.5 + i / 5000 * 0.25);
+        assert_true(fabs((double)got[i]) <= most);
+    }
+    assert_true(fabs(sum / 15000) < 700); /* 4 x 18918 / sqrt(15000) */
+    /* a row made alone is the same row */
+    struct hdpw_noise row = { by_twin, 1, 2, 9, 0.5, 0.25, HDP_F32, 5000 };
+    hdpw_host_noise(&row);
+    assert_memory_equal(by_twin, got + 10000, 5000 * sizeof *got);
+}
+
+/* All values of 16 bits but the NaNs without a sign, whose fate differs. */
+static void test_gate(void **state)
+{
+    static uint16_t gates[ROOM], kept[ROOM], twin[ROOM];
+
+    (void)state;
+    for (int d = 2; d < 4; ++d) {
+        uint16_t infinite = dtypes[d] == HDP_F16 ? 0x7c00 : 0x7f80;
+        for (int i = 0; i < ROOM; ++i) {
+            gates[i] = (uint16_t)(i > infinite && i < 0x8000 ? 1 : i);
+            kept[i] = twin[i] = (uint16_t)(3 * i + 1);
+        }
+        struct hdpw_gate job = { kept, gates, ROOM, dtypes[d], 0 };
+        hdpw_host_gate(&job);
+        for (int i = 0; i < ROOM; ++i)
+            if (kept[i] !=
+                (gates[i] > 0 && gates[i] < 0x8000 ? (uint16_t)(3 * i + 1) : 0))
+                fail_msg("gate %#x of dtype %d: %#x", gates[i], dtypes[d],
+                         kept[i]);
+        job.target = twin;
+        bench_twin_run(HDPW_GATE, &job, 3, 32);
+        assert_memory_equal(kept, twin, sizeof kept);
+    }
+    memcpy(by_host, numbers, sizeof numbers);
+    memcpy(by_twin, numbers, sizeof numbers);
+    struct hdpw_gate job = { by_host, by_host, ROOM - 2, HDP_F32, 0 };
+    hdpw_host_gate(&job);
+    job.target = by_twin;
+    job.gate = by_twin;
+    bench_twin_run(HDPW_GATE, &job, 2, 7);
+    assert_memory_equal(by_host, by_twin, sizeof numbers);
+    for (int i = 0; i < ROOM - 2; ++i)
+        assert_true(((const float *)(void *)by_host)[i] ==
+                    fmaxf(numbers[i], 0));
+}
+
 /* A launch carries 4,000 bytes, and the stand-in finds pointers at the front. */
 static void test_table(void **state)
 {
@@ -253,7 +320,8 @@ int main(void)
         cmocka_unit_test(test_pixels),  cmocka_unit_test(test_activate),
         cmocka_unit_test(test_loss),    cmocka_unit_test(test_backward),
         cmocka_unit_test(test_columns), cmocka_unit_test(test_update),
-        cmocka_unit_test(test_lower),   cmocka_unit_test(test_table),
+        cmocka_unit_test(test_lower),   cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_gate),    cmocka_unit_test(test_table),
     };
 
     make_data();

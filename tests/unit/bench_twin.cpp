@@ -27,11 +27,14 @@ THREAD(backward)
 THREAD(columns)
 THREAD(update)
 THREAD(lower)
+THREAD(noise)
+THREAD(gate)
 
 /* In the order of hdpw_kernel_id; the library's own are tested elsewhere. */
 static void (*const kernels[])(const void *) = {
-    pixels_thread,  activate_thread, loss_thread,  backward_thread,
-    columns_thread, update_thread,   lower_thread,
+    pixels_thread,   activate_thread, loss_thread,
+    backward_thread, columns_thread,  update_thread,
+    lower_thread,    noise_thread,    gate_thread,
 };
 
 extern "C" void bench_twin_run(int32_t kernel, const void *args,

@@ -101,12 +101,30 @@ static int spans_lower(struct fake_span *out, const void *argument)
     return 2;
 }
 
+static int spans_noise(struct fake_span *out, const void *argument)
+{
+    const struct hdpw_noise *job = argument;
+
+    out[0] = SPAN(noise, target, block(job->rows, job->width, job->dtype));
+    return 1;
+}
+
+static int spans_gate(struct fake_span *out, const void *argument)
+{
+    const struct hdpw_gate *job = argument;
+
+    out[0] = SPAN(gate, target, block(job->count, 1, job->dtype));
+    out[1] = SPAN(gate, gate, block(job->count, 1, job->dtype));
+    return 2;
+}
+
 /* The rest of the image are hdp's own kernels, which the fake has. */
 static int (*const spans[HDPW_KERNELS])(struct fake_span *, const void *) = {
     [HDPW_PIXELS] = spans_pixels,   [HDPW_ACTIVATE] = spans_activate,
     [HDPW_LOSS] = spans_loss,       [HDPW_BACKWARD] = spans_backward,
     [HDPW_COLUMNS] = spans_columns, [HDPW_UPDATE] = spans_update,
-    [HDPW_LOWER] = spans_lower,
+    [HDPW_LOWER] = spans_lower,     [HDPW_NOISE] = spans_noise,
+    [HDPW_GATE] = spans_gate,
 };
 
 enum { FAULT = 99 };
