@@ -7,6 +7,7 @@
 #include "empty.h"
 #include "interrupt.h"
 #include "lanes.h"
+#include "nets.h"
 #include "results.h"
 #include "work/bucket.h"
 #include "work/mlp.h"
@@ -18,6 +19,15 @@ enum {
     SIZES_MAX = 16
 };
 static const double least_efficiency = 0.90;
+
+/* What an mlp's step reduces, whatever is asked. */
+static int64_t gradient_bytes(const struct options *options)
+{
+    if (options->net.layers == 0)
+        return mlp_reduce_bytes();
+    return net_reduce_bytes(&options->net,
+                            options->dtype < 0 ? HDP_F32 : options->dtype + 1);
+}
 
 static void choose_defaults(struct bench *bench)
 {
@@ -35,7 +45,7 @@ static void choose_defaults(struct bench *bench)
         options->warmup = options->adapt ? 0 : DEFAULT_WARMUP;
     if (options->reduce_bytes == 0 && options->work == WORK_MLP &&
         !options->dynamic)
-        options->reduce_bytes = mlp_reduce_bytes();
+        options->reduce_bytes = gradient_bytes(options);
     if (options->rule_count || options->adapt || options->dynamic)
         return;
     for (int i = bench->members > 1 ? 0 : 3; i < 4; ++i)
@@ -101,20 +111,56 @@ static int add_lanes(struct bench *bench, const hdp_profile *profile,
     return code;
 }
 
+/* The `work` section, and what a net's products came to in each rule. */
+static void show_work(struct bench *bench, const struct lanes *lanes,
+                      const struct workload *workload)
+{
+    FILE *out = bench->document.text;
+    json_t *work = json_object(), *rates = json_object();
+    int told = bench->options.net.layers > 0 && !bench->simulated;
+    char net[NETS_TEXT_MAX];
+
+    nets_text(&bench->options.net, net);
+    json_object_set_new(work, "name",
+                        json_string(options_work_name(bench->options.work)));
+    json_object_set_new(work, "net", document_text_or_null(*net ? net : NULL));
+    json_object_set_new(work, "item_flops",
+                        document_real(workload->item_flops));
+    json_object_set_new(work, "item_bytes",
+                        document_real(workload->item_bytes));
+    if (told)
+        fprintf(out, "\n# TFLOP/s of all devices together:");
+    for (int i = 0; told && i < lanes->count; ++i) {
+        const struct lane *lane = &lanes->lane[i];
+        double rate = (double)lane->total * workload->item_flops /
+                      lanes_median(lanes, lane) * 1e9;
+        if (lane->rule < 0)
+            continue;
+        json_object_set_new(rates, lane->name, document_real(rate));
+        fprintf(out, " %s %.4g", lane->name, rate * 1e-12);
+    }
+    fprintf(out, "%s", told ? "\n" : "");
+    json_object_set_new(work, "flops_per_second", rates);
+    document_set(&bench->document, "work", work);
+}
+
 static int show(struct bench *bench, const struct lanes *lanes,
                 const struct workload *workload)
 {
     FILE *out = bench->document.text;
     struct results results;
+    char net[NETS_TEXT_MAX];
     int code = results_of(&results, lanes, bench->options.total,
                           bench->options.quantum);
 
     if (!code) {
         fprintf(out,
-                "# work %s (products by %s%s%s), %lld items, %lld rounds, "
+                "# work %s%s%s (products by %s%s%s), %lld items, %lld rounds, "
                 "interleaved; median of the rounds\n"
                 "# time of a step: from the call to its return%s\n\n",
-                options_work_name(bench->options.work), workload->backend,
+                options_work_name(bench->options.work),
+                bench->options.net.layers > 0 ? " " : "",
+                nets_text(&bench->options.net, net), workload->backend,
                 workload->dtype == HDP_F32 ? "" : " in ",
                 workload->dtype == HDP_F32
                     ? ""
@@ -122,6 +168,7 @@ static int show(struct bench *bench, const struct lanes *lanes,
                 (long long)bench->options.total, (long long)lanes->kept,
                 bench->simulated ? ", on the model's clock" : "");
         results_table(&results, lanes, out);
+        show_work(bench, lanes, workload);
         document_set(&bench->document, "results",
                      results_json(&results, lanes));
         if (results.optimum_ns > 0) {
@@ -195,9 +242,9 @@ static int64_t largest_batch(const struct bench *bench)
     return total / 2 * 3 + bench->members * (quantum > 0 ? quantum + 1 : 2);
 }
 
-/* Before anything is measured: mlp updates its weights inside the function,
- * after the reduce, for which the one thread would have to be in all members
- * at once. */
+/* Before anything is measured: the digits' mlp updates its weights inside the
+ * function, after the reduce, for which the one thread would have to be in all
+ * members at once. */
 static int check_ways(struct bench *bench)
 {
     const struct options *options = &bench->options;
@@ -218,8 +265,12 @@ static int check_ways(struct bench *bench)
         return failure_usage(&bench->failure, "--work", 0,
                              "--work empty: nothing in it takes time that "
                              "could be learned");
+    if (options->dynamic && options->net.layers > 0)
+        return failure_usage(&bench->failure, "--net", 0,
+                             "--net: --dynamic places batches of the other "
+                             "works");
     if (options->threads != HDP_THREADS_CALLER || bench->members < 2 ||
-        options->work != WORK_MLP)
+        options->work != WORK_MLP || options->net.layers > 0)
         return EXIT_OK;
     return failure_usage(&bench->failure, "--threads", 0,
                          "--threads caller: mlp waits for its reduce inside "
@@ -240,7 +291,7 @@ static int check_reduce(struct bench *bench)
 {
     const struct options *options = &bench->options;
     int64_t bytes = options->reduce_bytes;
-    char why[96];
+    char why[128];
 
     if (options->bench_members)
         return failure_usage(&bench->failure, "--bench-members", 0,
@@ -253,12 +304,15 @@ static int check_reduce(struct bench *bench)
         return refuse_reduce(bench, "independent batches reduce nothing");
     if (options->work == WORK_EMPTY && !bench->simulated)
         return refuse_reduce(bench, "an empty step is timed without anything");
-    if (options->work == WORK_MLP && bytes != mlp_reduce_bytes()) {
+    if (options->work == WORK_MLP && bytes != gradient_bytes(options)) {
         snprintf(why, sizeof why,
                  "mlp reduces its gradients, %lld bytes; gemm, copy and mixed "
                  "reduce what is asked",
-                 (long long)mlp_reduce_bytes());
-        return refuse_reduce(bench, why);
+                 (long long)gradient_bytes(options));
+        return refuse_reduce(bench,
+                             gradient_bytes(options) > 0
+                                 ? why
+                                 : "a net reduces its gradients, with /train");
     }
     if (bytes % BUCKET_ELEMENT_BYTES != 0)
         return refuse_reduce(bench, "floats are reduced: a multiple of 4");
@@ -267,7 +321,8 @@ static int check_reduce(struct bench *bench)
 
 int command_run(struct bench *bench)
 {
-    struct workload_spec spec = { .kind = bench->options.work };
+    struct workload_spec spec = { .kind = bench->options.work,
+                                  .net = bench->options.net };
     struct workload *workload = NULL;
     int64_t steps = bench->options.steps;
 
@@ -289,7 +344,9 @@ int command_run(struct bench *bench)
         return empty_measure(bench, steps);
     spec.capacity = largest_batch(bench);
     spec.reduce_bytes = spec.kind == WORK_MLP ? 0 : bench->options.reduce_bytes;
-    code = library_work(bench, &spec, &workload);
+    code = nets_fit(bench, &spec);
+    if (!code)
+        code = library_work(bench, &spec, &workload);
     if (code)
         return code;
     code = bench->options.adapt || bench->options.dynamic

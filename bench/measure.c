@@ -4,6 +4,7 @@
 
 #include "bench.h"
 #include "interrupt.h"
+#include "nets.h"
 #include "record.h"
 #include "table.h"
 
@@ -101,17 +102,23 @@ int measure_profile(struct bench *bench, const struct measure *measure,
 
 int measure_by_options(struct bench *bench, hdp_profile **out)
 {
-    enum { WORK_CAPACITY = 1 << 15 };
+    enum { WORK_CAPACITY = 1 << 15, NET_CAPACITY = 1 << 14 };
     const struct options *options = &bench->options;
     struct measure measure = {
         .probe = options->probe < 0 ? HDP_PROBE_GEMM : options->probe,
     };
     struct workload_spec spec = { .kind = options->work,
-                                  .capacity = WORK_CAPACITY };
+                                  .net = options->net,
+                                  .capacity = options->net.layers > 0
+                                                  ? NET_CAPACITY
+                                                  : WORK_CAPACITY };
     int code = EXIT_OK;
 
-    if (measure.probe == HDP_PROBE_WORK && !options->profile)
-        code = library_work(bench, &spec, &measure.workload);
+    if (measure.probe == HDP_PROBE_WORK && !options->profile) {
+        code = nets_fit(bench, &spec);
+        if (!code)
+            code = library_work(bench, &spec, &measure.workload);
+    }
     if (!code)
         code = measure_profile(bench, &measure, out);
     library_end_work(bench, measure.workload);

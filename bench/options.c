@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "nets.h"
 #include "optiontable.h"
 #include "parse.h"
+#include "work/work.h"
 
 static const struct option_row *find_long(const char *name, size_t length,
                                           enum command command, int *elsewhere)
@@ -191,6 +193,16 @@ static int add_slow(struct options *out, const char *option, const char *value,
     return EXIT_OK;
 }
 
+static int add_net(struct options *out, const char *option, const char *value,
+                   struct failure *failure)
+{
+    struct parse_error error = { 0, "" };
+
+    return nets_read(value, &out->net, &error)
+               ? EXIT_OK
+               : refuse_value(option, value, &error, failure);
+}
+
 /* The kinds whose value is one number, or a list of them. */
 static int store_number(struct options *out, const struct option_row *row,
                         const char *option, const char *value,
@@ -229,6 +241,8 @@ static int store(struct options *out, const struct option_row *row,
         return add_remove(out, option, value, row, failure);
     case OPTION_SLOW:
         return add_slow(out, option, value, failure);
+    case OPTION_NET:
+        return add_net(out, option, value, failure);
     case OPTION_RULE:
         return add_rule(out, option, value, failure);
     case OPTION_OUT:
@@ -349,6 +363,26 @@ static int read_command(struct options *out, const char *word,
                          word);
 }
 
+/* A net is what --work mlp or --probe work is about. */
+static int check_net(const struct options *options, struct failure *failure)
+{
+    char text[NETS_TEXT_MAX];
+
+    if (options->net.layers == 0 || options->command >= COMMAND_COUNT)
+        return EXIT_OK;
+    nets_text(&options->net, text);
+    if (options->work != WORK_MLP)
+        return failure_usage(failure, "--net", 0,
+                             "--net %s: a net is an mlp, not --work %s", text,
+                             options_work_name(options->work));
+    if (options->command != COMMAND_RUN && options->probe != HDP_PROBE_WORK)
+        return failure_usage(failure, "--net", 0,
+                             "--net %s: only with --probe work, which "
+                             "measures it",
+                             text);
+    return EXIT_OK;
+}
+
 static int unexpected(const char *word, int index, struct failure *failure)
 {
     for (int i = 0; i < COMMAND_COUNT; ++i)
@@ -402,7 +436,7 @@ int options_read(struct options *out, int argc, char **argv,
     }
     if (out->command == COMMAND_HELP && (argc < 2 || argv[1][0] == '-'))
         out->help_for = COMMAND_COUNT;
-    return EXIT_OK;
+    return check_net(out, failure);
 }
 
 int32_t options_wanted_format(int argc, char **argv)

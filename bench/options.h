@@ -5,6 +5,7 @@
 
 #include "failure.h"
 #include "slows.h"
+#include "work/net.h"
 
 enum {
     OPTIONS_RULES_MAX = 8,
@@ -77,6 +78,7 @@ struct options {
         *nccl; /* files to load; NULL: the usual search */
     const char *mask, *order, *machine;
     int32_t work, threads;
+    struct net_shape net;         /* of the mlp; layers 0: the digits */
     int64_t batches;              /* split: timed batches; -1: none */
     int64_t ranks;                /* split: of a made-up cluster; 0: none */
     int32_t adapt, dynamic;       /* run: what else than rules in turn */

@@ -212,8 +212,8 @@ const struct option_row option_rows[] = {
       0, "bytes an item sends back" },
     { PLANNING, 0, "reduce-bytes", "SIZE", OPTION_SIZE, AT(reduce_bytes), 0, 0,
       NULL, 0,
-      "bytes reduced in a step; run reduces so many, mlp the 76840 of its "
-      "gradients" },
+      "bytes reduced in a step; run reduces so many, mlp its gradients: the "
+      "digits' 76840, those of --net with /train" },
     { PLANNING, 0, "overlap", NULL, OPTION_FLAG, AT(overlap), 0, 0, NULL, 0,
       "copies run under compute" },
     { PLANNING, 0, "bench-members", NULL, OPTION_FLAG, AT(bench_members), 0, 0,
@@ -269,6 +269,9 @@ const struct option_row option_rows[] = {
     { MEASURING, 0, "work", "WORK", OPTION_CHOICE, AT(work), 0, 0, works, 5,
       "what run runs and --probe work measures: mlp (default), gemm, copy, "
       "mixed or empty" },
+    { MEASURING, 0, "net", "LxW[/train]", OPTION_NET, AT(net), 0, 0, NULL, 0,
+      "the mlp as L square layers of W x W in place of the digits: 4x8192; "
+      "/train: backward and the reduce of all gradients as well" },
     { C(RUN), 0, "adapt", NULL, OPTION_FLAG, AT(adapt), 0, 0, NULL, 0,
       "steps by an executor that learns, instead of rules in turn: shares, "
       "re-splits and how soon the optimum is reached" },

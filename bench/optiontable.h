@@ -18,6 +18,7 @@ enum option_kind {
     OPTION_SPEC,
     OPTION_REMOVE,
     OPTION_SLOW,
+    OPTION_NET,
     OPTION_RULE,
     OPTION_WEIGHTS,
     OPTION_OUT,

@@ -70,10 +70,11 @@ static void nothing_held(struct workload *self, int on)
     (void)on;
 }
 
-static void nothing_to_check(struct workload *self, int64_t total,
-                             struct workload_check *out)
+static void nothing_to_check(struct workload *self, const int64_t *items,
+                             int64_t total, struct workload_check *out)
 {
     (void)self;
+    (void)items;
     (void)total;
     out->ok = 1;
     out->max_rel_error = out->tolerance = 0;
@@ -107,9 +108,10 @@ static struct workload *nothing_create(void)
 
 static struct workload *create(const struct workload_spec *spec)
 {
-    struct workload *self = spec->kind == WORK_MLP     ? mlp_create(spec)
-                            : spec->kind == WORK_EMPTY ? nothing_create()
-                                                       : rows_create(spec);
+    struct workload *self = spec->kind == WORK_EMPTY ? nothing_create()
+                            : spec->kind != WORK_MLP ? rows_create(spec)
+                            : spec->net.layers > 0   ? net_create(spec)
+                                                     : mlp_create(spec);
 
     if (self)
         self->dtype = spec->dtype ? spec->dtype : HDP_F32;
@@ -140,7 +142,7 @@ void workload_check(struct workload *workload, const int64_t *items,
 {
     static const double tolerance = 1e-6;
 
-    workload->ops->check(workload, total, out);
+    workload->ops->check(workload, items, total, out);
     if (!workload->bucket || total == 0)
         return;
     double error = bucket_error(workload->bucket, items);

@@ -4,12 +4,15 @@
 #define BENCH_WORK_WORK_H
 #include <hdp/hdp.h>
 
+#include "net.h"
+
 enum { WORK_MLP, WORK_GEMM, WORK_COPY, WORK_MIXED, WORK_EMPTY };
 
 struct gpu; /* gpu.h */
 
 struct workload_spec {
     int32_t kind, members; /* WORK_*; this process's members */
+    struct net_shape net;  /* of WORK_MLP */
     int64_t capacity;      /* most items a batch may have */
     int64_t reduce_bytes;  /* a bucket besides the work's own; 0: none */
     uint64_t seed;
@@ -44,8 +47,9 @@ struct workload_ops {
     /* Called before a step that will be checked, and after the check: an mlp
      * keeps its weights in between. */
     void (*hold)(struct workload *self, int on);
-    /* Compares the last step, `total` items, with one device. */
-    void (*check)(struct workload *self, int64_t total,
+    /* Compares the last step, `items` a member and `total` in all, with one
+     * device. */
+    void (*check)(struct workload *self, const int64_t *items, int64_t total,
                   struct workload_check *out);
     void (*destroy)(struct workload *self);
 };
