@@ -49,9 +49,11 @@
  *   nonccl                all calls of NCCL fail with a system error
  *   shmfull               communicators of more than one rank cannot be made,
  *                         for want of shared memory; until fake_calm()
- *   hang=nccl:RANK        the next operation of that rank never starts (ranks
- *                         count from 0); hang=ncclCommAbort:N, or any call of
- *                         NCCL: the Nth does not return until fake_calm()
+ *   hang=nccl:RANK        that rank (they count from 0) takes no part in its
+ *                         next operation: nobody goes on before its own
+ *                         communicator is aborted, or fake_calm() is called.
+ *                         hang=ncclCommAbort:N, or any call of NCCL: the Nth
+ *                         does not return until fake_calm()
  *   ncclerror=RANK:CODE   as hang=nccl, and polling says CODE from then on
  *   seed=N                of noise
  *   keys=I:KEYS           what goes wrong on a device, as in machine files:

@@ -25,12 +25,13 @@ struct fake_meeting {
     struct fake_meeting_plan plan;
     enum phase phase;
     int references, come;
+    int stuck; /* one of the parties is */
     struct party *parties;
 };
 
 /* What the stream does when its turn has come. */
 struct coming {
-    int count;
+    int count, stuck;
     struct fake_seat seats[];
 };
 
@@ -131,7 +132,7 @@ static void come(void *argument)
     const struct coming *coming = argument;
 
     fake_lock();
-    for (int i = 0; i < coming->count; i++) {
+    for (int i = 0; i < coming->count && !coming->stuck; i++) {
         struct fake_meeting *meeting = coming->seats[i].meeting;
         meeting->come++;
         if (meeting->phase == OPEN && meeting->come == meeting->plan.parties)
@@ -175,6 +176,7 @@ static void seat(CUstream stream, const struct fake_seat *at,
     over->references = 1;
     over->stream = stream; /* its own place tells the host nothing */
     over->done = at->meeting->phase == ENDED;
+    over->stuck = at->meeting->stuck;
     came->references++;
     party->stream = stream;
     party->came = came;
@@ -183,13 +185,20 @@ static void seat(CUstream stream, const struct fake_seat *at,
     at->meeting->references++;
 }
 
+static void stick(struct fake_meeting *meeting)
+{
+    meeting->stuck = 1;
+    for (int i = 0; i < meeting->plan.parties; i++)
+        if (meeting->parties[i].over)
+            meeting->parties[i].over->stuck = 1;
+}
+
 struct fake_mark *fake_meet(CUstream stream, const struct fake_seat *seats,
-                            int count, int hangs)
+                            int count, int stuck)
 {
     size_t bytes = sizeof(struct coming) + (size_t)count * sizeof seats[0];
     struct coming *coming = calloc(1, bytes);
     struct fake_work work = { .kind = FAKE_WORK_COPY,
-                              .hangs = hangs,
                               .effect = come,
                               .lost = miss,
                               .argument = coming,
@@ -199,11 +208,15 @@ struct fake_mark *fake_meet(CUstream stream, const struct fake_seat *seats,
     if (!coming)
         abort();
     coming->count = count;
+    coming->stuck = stuck;
     memcpy(coming->seats, seats, (size_t)count * sizeof seats[0]);
     fake_streams_hold(1);
     came = fake_mark_new(stream);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (stuck)
+            stick(seats[i].meeting);
         seat(stream, &seats[i], came, came->place + 1);
+    }
     (void)fake_enqueue(stream, &work);
     for (int i = 0; i < count; i++)
         fake_mark_wait(stream, seats[i].meeting->parties[seats[i].party].over);
@@ -237,6 +250,13 @@ int fake_meeting_leave(const struct fake_seat *seat)
     let_go(party, fake_host_ns());
     fake_streams_hold(0); /* see what may go on */
     return party->came->done;
+}
+
+void fake_meetings_calm(void)
+{
+    for (struct fake_meeting *at = meetings; at; at = at->next)
+        if (at->stuck)
+            end(at);
 }
 
 /* ---- the end of the process ----------------------------------------------- */

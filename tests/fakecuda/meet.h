@@ -30,11 +30,12 @@ struct fake_seat {
 /**
  * A stream comes to some meetings at once and goes on when all are over.
  *
- * @param hangs  1: it never comes, until fake_calm() ends these meetings.
+ * @param stuck  1: it is there but takes no part: nobody goes on before he
+ *               leaves, or fake_calm() ends these meetings.
  * @return Where the stream stands then; a reference for the caller.
  */
 struct fake_mark *fake_meet(CUstream stream, const struct fake_seat *seats,
-                            int count, int hangs);
+                            int count, int stuck);
 
 /** 1: the party goes on, since it is over, was left, or was ended. */
 int fake_meeting_over(const struct fake_seat *seat);
@@ -45,6 +46,8 @@ int fake_meeting_over(const struct fake_seat *seat);
  */
 int fake_meeting_leave(const struct fake_seat *seat);
 
+/** Those that are stuck end, without an effect. */
+void fake_meetings_calm(void);
 /** The process ends: nobody waits any longer. */
 void fake_meetings_end(void);
 /** Once no stream runs. */

@@ -134,6 +134,21 @@ void fake_nccl_bear(struct fake_nccl_init *init)
         complete(family, parent->clique->ranks);
 }
 
+void fake_nccl_desert(ncclComm_t parent)
+{
+    struct fake_nccl_family *family = parent->family;
+    ncclComm_t *child = &family->children[parent->rank];
+
+    parent->family = NULL;
+    if (!family->made) { /* the others wait in vain */
+        family->rows[parent->rank].out = NULL;
+        family->come--;
+    } else if (*child) { /* nobody was told of it */
+        fake_nccl_free(*child);
+        *child = NULL;
+    }
+}
+
 /* ---- calls ---------------------------------------------------------------- */
 
 FAKE_API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key,
@@ -200,6 +215,4 @@ FAKE_API ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
 }
 
 NCCL_ALIAS(ncclCommSplit);
-#if NCCL_VERSION_CODE >= 22700
 NCCL_ALIAS(ncclCommShrink);
-#endif

@@ -100,10 +100,8 @@ void fake_nccl_free(ncclComm_t comm)
     comm->due_count = 0;
     free(comm->pending);
     comm->pending = NULL;
-    if (comm->family) { /* the others wait for it in vain */
-        comm->family->rows[comm->rank].out = NULL;
-        comm->family->come--;
-    }
+    if (comm->family)
+        fake_nccl_desert(comm);
     if (clique->members[comm->rank] == comm)
         clique->members[comm->rank] = NULL;
     if (!clique->made) /* so do these */
@@ -132,40 +130,48 @@ static int is_through(const struct ncclComm *comm)
     return 1;
 }
 
-static void stop_waiting(void)
+/* 1: whatever it is that the thread waits for will not be. */
+static int is_vain(const struct ncclComm *comm, int64_t calms)
 {
+    return !comm->handle.alive || fake.poison || fake.calms != calms;
+}
+
+static ncclResult_t why(const struct ncclComm *comm)
+{
+    if (!comm->handle.alive)
+        return fake_nccl_say(ncclInternalError, "aborted meanwhile");
+    return fake.poison ? fake_nccl_say(ncclUnhandledCudaError,
+                                       "CUDA failure %d", fake.poison)
+                       : fake_nccl_say(ncclInternalError, "calmed");
+}
+
+static void wait_for_more(ncclComm_t comm)
+{
+    fake.waiters++;
+    comm->user = fake_self();
+    pthread_cond_wait(&fake.moved, &fake.lock);
+    comm->user = NULL;
     if (--fake.waiters == 0)
         pthread_cond_broadcast(&fake.moved);
 }
 
-/* Somebody else may abort it meanwhile. */
+/* Nothing is left where nobody hangs any longer. */
 ncclResult_t fake_nccl_flush(ncclComm_t comm)
 {
     int64_t calms = fake.calms;
 
-    fake.waiters++;
-    comm->user = fake_self();
-    while (comm->handle.alive && !is_through(comm) && !fake.poison &&
-           fake.calms == calms)
-        pthread_cond_wait(&fake.moved, &fake.lock);
-    comm->user = NULL;
-    stop_waiting();
-    if (!comm->handle.alive)
-        return fake_nccl_say(ncclInternalError, "aborted meanwhile");
-    return fake.poison ? ncclUnhandledCudaError : ncclSuccess;
+    while (!is_vain(comm, calms) && !is_through(comm))
+        wait_for_more(comm);
+    return comm->handle.alive && !fake.poison ? ncclSuccess : why(comm);
 }
 
-ncclResult_t fake_nccl_wait(const int *made)
+ncclResult_t fake_nccl_wait(ncclComm_t comm, const int *made)
 {
     int64_t calms = fake.calms;
 
-    fake.waiters++;
-    while (!*made && !fake.poison && fake.calms == calms)
-        pthread_cond_wait(&fake.moved, &fake.lock);
-    stop_waiting();
-    return *made         ? ncclSuccess
-           : fake.poison ? ncclUnhandledCudaError
-                         : ncclInternalError;
+    while (!*made && !is_vain(comm, calms))
+        wait_for_more(comm);
+    return *made ? ncclSuccess : why(comm);
 }
 
 /* ---- progress ------------------------------------------------------------- */

@@ -91,6 +91,4 @@ FAKE_API ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
 NCCL_ALIAS(ncclCommFinalize);
 NCCL_ALIAS(ncclCommDestroy);
 NCCL_ALIAS(ncclCommAbort);
-#if NCCL_VERSION_CODE >= 22807
 NCCL_ALIAS(ncclCommRevoke);
-#endif

@@ -113,16 +113,19 @@ static ncclResult_t await(struct fake_nccl_init *init)
     ncclResult_t code;
 
     if (init->maker != FAKE_NCCL_INIT) {
-        init->parent->user = fake_self();
-        code = fake_nccl_wait(&init->family->made);
-        init->parent->user = NULL;
+        code = fake_nccl_wait(init->parent, &init->family->made);
+        *init->out = NULL;
+        if (!init->parent->family) /* aborted meanwhile */
+            return ncclInternalError;
+        if (code != ncclSuccess) {
+            fake_nccl_desert(init->parent);
+            return code;
+        }
         init->parent->family = NULL;
-        *init->out = code == ncclSuccess
-                         ? init->family->children[init->parent->rank]
-                         : NULL;
-        return code == ncclSuccess ? init->family->result : code;
+        *init->out = init->family->children[init->parent->rank];
+        return init->family->result;
     }
-    code = fake_nccl_wait(&comm->clique->made);
+    code = fake_nccl_wait(comm, &comm->clique->made);
     if (code == ncclSuccess)
         code = comm->clique->result;
     if (code != ncclSuccess)

@@ -18,7 +18,7 @@ FAKE_API ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
                                      int excludeRanksCount, ncclComm_t *newcomm,
                                      ncclConfig_t *config, int shrinkFlags);
 #endif
-#if NCCL_VERSION_CODE < 22807
+#if NCCL_VERSION_CODE < 22809
 FAKE_API ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
 #endif
 
@@ -145,8 +145,9 @@ ncclResult_t fake_nccl_flush(ncclComm_t comm);
 void fake_nccl_begin(ncclComm_t comm);
 /** One poll more; at the last of them what it stands for happens. */
 void fake_nccl_progress(ncclComm_t comm);
-/** Waits until *made: ncclSuccess, or why nobody waits any longer. */
-ncclResult_t fake_nccl_wait(const int *made);
+/** In a call of a communicator, waits until *made: ncclSuccess, or why nobody
+ *  waits any longer. Another thread may abort it meanwhile. */
+ncclResult_t fake_nccl_wait(ncclComm_t comm, const int *made);
 
 /* ---- making them ---------------------------------------------------------- */
 
@@ -185,6 +186,8 @@ struct fake_nccl_family {
 ncclResult_t fake_nccl_make(struct fake_nccl_init *inits, int count);
 /** The parent's rank comes to its next family. */
 void fake_nccl_bear(struct fake_nccl_init *init);
+/** It goes before the family is complete, or its own child was handed out. */
+void fake_nccl_desert(ncclComm_t parent);
 void fake_nccl_new_id(ncclUniqueId *out);
 /** How what is made with it behaves; without one as `inherited`. */
 ncclResult_t fake_nccl_config(const ncclConfig_t *config, int inherited,

@@ -167,7 +167,9 @@ static void test_a_rank_hangs(void **state)
         SAYS(cudaErrorNotReady, cudaStreamQuery(ranks.stream[r]));
         SAYS(ncclSuccess, async_error(ranks.comm[r]));
     }
-    fake_calm(); /* without an effect */
+    OK(cudaSetDevice(1));
+    OK(cudaMemsetAsync(ranks.send[1], 0, 64, ranks.stream[1]));
+    fake_calm(); /* without an effect, as what stands behind it */
     ranks_finish(&ranks);
     assert_true(isnan(((float *)bytes_of(ranks.recv[1]))[0]));
     OK(ranks_sum(&ranks, 1, ncclFloat32, ncclSum));
@@ -179,9 +181,7 @@ static void test_a_rank_hangs(void **state)
     OK(ranks_sum(&ranks, 1, ncclFloat32, ncclSum));
     for (int r = 0; r < 2; r++)
         OK(ncclCommAbort(ranks.comm[r]));
-    OK(cudaStreamSynchronize(ranks.stream[0]));
-    SAYS(cudaErrorNotReady, cudaStreamQuery(ranks.stream[1]));
-    fake_calm(); /* what hung on the stream itself */
+    ranks_finish(&ranks);
     ranks_free(&ranks);
     end();
 }
@@ -199,8 +199,6 @@ static void test_an_error_while_running(void **state)
     SAYS(ncclRemoteError, ncclCommDestroy(ranks.comm[1]));
     for (int r = 0; r < 2; r++)
         OK(ncclCommAbort(ranks.comm[r]));
-    OK(cudaStreamSynchronize(ranks.stream[0]));
-    fake_calm();
     ranks_free(&ranks);
     end();
 }

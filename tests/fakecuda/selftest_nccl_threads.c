@@ -146,6 +146,64 @@ static void test_abort_frees_a_waiter(void **state)
     }
 }
 
+static void *split_one(void *parent)
+{
+    ncclComm_t child = parent;
+
+    SAYS(ncclInternalError, ncclCommSplit(parent, 0, 0, &child, NULL));
+    assert_null(child);
+    return NULL;
+}
+
+/* A rank that waits for others in a call is freed as well. */
+static void test_abort_frees_a_call(void **state)
+{
+    struct ranks ranks;
+    pthread_t thread;
+
+    (void)state;
+    begin("machine=twin");
+    ranks_open(&ranks, 2, 64);
+    assert_int_equal(pthread_create(&thread, NULL, split_one, ranks.comm[0]),
+                     0);
+    while (fake_calls("ncclCommSplit") == 0)
+        ;
+    OK(ncclCommAbort(ranks.comm[0]));
+    pthread_join(thread, NULL);
+    OK(ncclCommAbort(ranks.comm[1]));
+    ranks_free(&ranks);
+    end();
+}
+
+/* Before, while and after the streams come to it. */
+static void test_abort_at_any_time(void **state)
+{
+    static const char *const words[] = { "machine=twin",
+                                         "machine=twin run=threads" };
+    struct ranks ranks;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        begin(words[i]);
+        ranks_open(&ranks, 2, 1 << 20);
+        for (int round = 0; round < 50; round++) {
+            for (int r = 0; r < 2; r++) {
+                OK(cudaSetDevice(r));
+                OK(cudaMemsetAsync(ranks.send[r], 0, 1 << 20, ranks.stream[r]));
+                OK(ncclAllReduce(ranks.send[r], ranks.recv[r], 1 << 18,
+                                 ncclFloat32, ncclSum, ranks.comm[r],
+                                 ranks.stream[r]));
+            }
+            for (int r = 0; r < 2; r++)
+                OK(ncclCommAbort(ranks.comm[(round + r) % 2]));
+            ranks_finish(&ranks);
+            OK(ncclCommInitAll(ranks.comm, 2, NULL));
+        }
+        ranks_close(&ranks);
+        end();
+    }
+}
+
 /* All of one thread, streams on theirs: groups of several operations. */
 static void test_groups(void **state)
 {
@@ -180,6 +238,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_thread_each),
         cmocka_unit_test(test_abort_frees_a_waiter),
+        cmocka_unit_test(test_abort_frees_a_call),
+        cmocka_unit_test(test_abort_at_any_time),
         cmocka_unit_test(test_groups),
     };
 

@@ -172,6 +172,7 @@ struct fake_mark {
     int references;
     int done; /* what stands before has run; with a real clock it is over at
                  time_ns */
+    int stuck; /* it will not be, before fake_calm() */
     int64_t time_ns;
     CUstream stream;
     uint64_t place;

@@ -276,13 +276,14 @@ void fake_streams_calm(void)
     fake.config.shm_full = 0;
     for (size_t i = 0; i < streams.count; i++) {
         struct fake_item *item = streams.rows[i]->queue->first;
-        if (!item || !item->hangs)
+        if (!item || !(item->hangs || (item->mark && item->mark->stuck)))
             continue;
         for (; item; item = item->next) {
             item->hangs = 0;
             item->dropped = 1;
         }
     }
+    fake_meetings_calm();
     kick();
     pthread_cond_broadcast(&fake.moved);
 }
