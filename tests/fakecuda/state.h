@@ -170,7 +170,7 @@ int64_t fake_memory_free_bytes(const struct fake_device *device);
 /* A place in a stream's queue, that events and waits keep. */
 struct fake_mark {
     int references;
-    int done; /* what stands before has run; with a real clock it is over at
+    int done;  /* what stands before has run; with a real clock it is over at
                  time_ns */
     int stuck; /* it will not be, before fake_calm() */
     int64_t time_ns;
