@@ -1,7 +1,7 @@
 /* Facts that the fake has to share with NCCL itself. Plain C on the runtime and
  * NCCL alone, so that one program says the same of both:
  *   cc fidelity_nccl.c -lnccl -lcudart -lm && NCCL_NVLS_ENABLE=0 ./a.out
- * on a machine with two GPUs. Codes of arguments are those of NCCL 2.28.9, sums
+ * on a machine with two GPUs; with one it says what one can. Codes of arguments are those of NCCL 2.28.9, sums
  * were computed apart from both; what else differs is for the fake to learn. */
 #include <stdint.h>
 #include <stdio.h>
@@ -26,6 +26,7 @@ static void fact(const char *name, long expected, long got)
 
 enum { COUNT = 1000, BYTES = COUNT * 8 };
 
+static int ranks; /* two, where there are so many GPUs */
 static ncclComm_t comm[2];
 static cudaStream_t stream[2];
 static void *from[2], *to[2];
@@ -79,23 +80,24 @@ static ncclResult_t sum(int rank, size_t count, ncclDataType_t type,
                          stream[rank]);
 }
 
-static ncclResult_t sum_both(size_t count, ncclDataType_t type, ncclRedOp_t op)
+static ncclResult_t sum_all(size_t count, ncclDataType_t type, ncclRedOp_t op)
 {
     ncclGroupStart();
-    sum(0, count, type, op);
-    sum(1, count, type, op);
+    for (int r = 0; r < ranks; r++)
+        sum(r, count, type, op);
     return ncclGroupEnd();
 }
 
 static void finish(void)
 {
-    GIVES(0, cudaStreamSynchronize(stream[0]));
-    GIVES(0, cudaStreamSynchronize(stream[1]));
+    for (int r = 0; r < ranks; r++)
+        GIVES(0, cudaStreamSynchronize(stream[r]));
 }
 
 static void say_calls(void)
 {
     ncclResult_t state = ncclNumResults;
+    int last = ranks - 1;
 
     GIVES(0, ncclAllReduce(NULL, NULL, 0, ncclFloat32, ncclSum, comm[0],
                            stream[0]));
@@ -106,13 +108,13 @@ static void say_calls(void)
           ncclBroadcast(from[0], to[0], 1, ncclFloat32, 2, comm[0], stream[0]));
     GIVES(0, ncclGroupStart()); /* one failure is the group's */
     GIVES(0, sum(0, 1, ncclFloat32, ncclSum));
-    GIVES(4,
-          ncclBroadcast(from[1], to[1], 1, ncclFloat32, 2, comm[1], stream[1]));
+    GIVES(4, ncclBroadcast(from[last], to[last], 1, ncclFloat32, 2, comm[last],
+                           stream[last]));
     GIVES(4, ncclGroupEnd());
     GIVES(0, cudaStreamQuery(stream[0]));
     GIVES(0, ncclCommGetAsyncError(comm[0], &state));
     fact("a state after a failing group", 0, state);
-    GIVES(0, sum_both(1, ncclFloat32, ncclSum));
+    GIVES(0, sum_all(1, ncclFloat32, ncclSum));
     finish();
 }
 
@@ -197,7 +199,7 @@ static void say_sums(void)
 
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
         give_numbers(sums[i].type);
-        GIVES(0, sum_both(COUNT, sums[i].type, sums[i].op));
+        GIVES(0, sum_all(COUNT, sums[i].type, sums[i].op));
         (void)snprintf(name, sizeof name, "type %d, operator %d",
                        (int)sums[i].type, (int)sums[i].op);
         fact(name, sums[i].hash, hash_of(sums[i].type));
@@ -245,11 +247,11 @@ static void say_integers(void)
 
     for (int r = 0; r < 2; r++)
         GIVES(0, cudaMemcpy(from[r], &ours[r], 4, cudaMemcpyHostToDevice));
-    GIVES(0, sum_both(1, ncclInt32, ncclAvg));
+    GIVES(0, sum_all(1, ncclInt32, ncclAvg));
     finish();
     GIVES(0, cudaMemcpy(&got, to[0], 4, cudaMemcpyDeviceToHost));
     fact("the average of -5 and -4", -4, got);
-    GIVES(0, sum_both(4, ncclUint8, ncclSum)); /* FB FF FF FF + FC FF FF FF */
+    GIVES(0, sum_all(4, ncclUint8, ncclSum)); /* FB FF FF FF + FC FF FF FF */
     finish();
     GIVES(0, cudaMemcpy(&got, to[0], 4, cudaMemcpyDeviceToHost));
     fact("a sum of bytes", (int32_t)0xFEFEFEF7, got);
@@ -272,10 +274,10 @@ static int poll(ncclComm_t polled)
     return (int)state;
 }
 
-static void poll_both(void)
+static void poll_all(void)
 {
-    fact("polled, rank 0", 0, poll(comm[0]));
-    fact("polled, rank 1", 0, poll(comm[1]));
+    for (int r = 0; r < ranks; r++)
+        fact("polled", 0, poll(comm[r]));
 }
 
 static void say_polling(void)
@@ -287,32 +289,32 @@ static void say_polling(void)
     config.blocking = 0;
     GIVES(0, ncclGetUniqueId(&id));
     GIVES(0, ncclGroupStart());
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < ranks; r++) {
         GIVES(0, cudaSetDevice(r));
         fact("in a group", 0,
-             ncclCommInitRankConfig(&comm[r], 2, id, r, &config));
+             ncclCommInitRankConfig(&comm[r], ranks, id, r, &config));
     }
     GIVES(7, ncclGroupEnd());
-    poll_both();
-    GIVES(7, sum_both(1, ncclFloat32, ncclSum));
-    poll_both();
+    poll_all();
+    GIVES(7, sum_all(1, ncclFloat32, ncclSum));
+    poll_all();
     finish();
     GIVES(0, ncclGroupStart());
-    for (int r = 0; r < 2; r++)
+    for (int r = 0; r < ranks; r++)
         fact("a split in a group", 0,
              ncclCommSplit(comm[r], 0, r, &child[r], NULL));
     GIVES(7, ncclGroupEnd());
-    poll_both();
-    fact("a child", 1, child[0] != NULL && child[1] != NULL);
-    for (int r = 0; r < 2; r++) {
+    poll_all();
+    for (int r = 0; r < ranks; r++) {
+        fact("a child", 1, child[r] != NULL);
         if (child[r]) {
             fact("polled, a child", 0, poll(child[r]));
             GIVES(0, ncclCommAbort(child[r]));
         }
         GIVES(7, ncclCommFinalize(comm[r]));
     }
-    poll_both();
-    for (int r = 0; r < 2; r++)
+    poll_all();
+    for (int r = 0; r < ranks; r++)
         GIVES(0, ncclCommDestroy(comm[r]));
 }
 
@@ -350,7 +352,9 @@ static void say_shrinking(void)
 
 int main(void)
 {
-    for (int r = 0; r < 2; r++) {
+    GIVES(0, cudaGetDeviceCount(&ranks));
+    ranks = ranks > 2 ? 2 : ranks;
+    for (int r = 0; r < ranks; r++) {
         GIVES(0, cudaSetDevice(r));
         GIVES(0, cudaStreamCreateWithFlags(&stream[r], cudaStreamNonBlocking));
         GIVES(0, cudaMalloc(&from[r], BYTES));
@@ -359,12 +363,17 @@ int main(void)
     }
     say_arguments();
     say_one_gpu();
-    GIVES(0, ncclCommInitAll(comm, 2, NULL));
+    GIVES(0, ncclCommInitAll(comm, ranks, NULL));
     say_calls();
-    say_sums();
-    say_weights();
-    say_integers();
-    say_shrinking();
+    if (ranks == 2) {
+        say_sums();
+        say_weights();
+        say_integers();
+        say_shrinking();
+    } else {
+        GIVES(0, ncclCommFinalize(comm[0]));
+        GIVES(0, ncclCommDestroy(comm[0]));
+    }
     say_polling();
     printf("%d facts, %d differences\n", facts, differences);
     return differences > 0;

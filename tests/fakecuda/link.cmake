@@ -23,6 +23,14 @@ foreach(major IN ITEMS 12 13)
     endif()
 endforeach()
 list(APPEND hdp_test_environment HDP_FAKE_CUDA=$<TARGET_FILE:fakecuda>)
+# The fake CUDA is its NCCL too; these are older ones, beside it.
+foreach(version IN ITEMS 2.18.5 2.28.3)
+    if(TARGET fakenccl_${version})
+        string(REPLACE "." "_" name HDP_FAKE_NCCL_${version})
+        list(APPEND hdp_test_environment
+            ${name}=$<TARGET_FILE:fakenccl_${version}>)
+    endif()
+endforeach()
 
 # hdp_fake_program(TARGET SOURCE [LIBRARY]): a test of the shared library on the
 # fake, with CUDA 12's images where none is named; one that reaches inner symbols
