@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "floats.h"
+#include "half.h"
 #include "nccl_inner.h"
 
 enum { BLOCK = 1024 }; /* elements at a time */
@@ -44,70 +44,47 @@ struct sum {
     int divides; /* by so many, 0: not */
 };
 
-static double to_f16(double x)
-{
-    return (double)half_from_f16(half_to_f16(x));
-}
-
-static double to_bf16(double x)
-{
-    return (double)half_from_bf16(half_to_bf16(x));
-}
-
-static double to_f32(double x)
-{
-    return (double)(float)x;
-}
-
-static double to_f64(double x)
-{
-    return x;
-}
-
 /* A double holds a sum or product of two shorter floats so well that rounding
  * it once more gives what rounding the exact one gives. */
-static double hop(int kind, double left, double right)
-{
-    switch (kind) {
-    case ncclSum:
-        return left + right;
-    case ncclProd:
-        return left * right;
-    case ncclMax:
-        return fmax(left, right);
-    default:
-        return fmin(left, right);
+#define EACH(type, write, read, result)                                        \
+    for (size_t i = 0; i < count; i++) {                                       \
+        double left = (double)read(out[i]), right = (double)read(in[i]);       \
+        out[i] = (type)write(result);                                          \
     }
-}
 
-#define FLOAT(name, type, read, write, rounded)                                \
+#define FLOAT(name, type, read, write)                                         \
     static void name##_in(void *to, const void *from, size_t count,            \
                           const struct sum *sum)                               \
     {                                                                          \
-        type *out = to;                                                        \
+        double scalar = (double)read(*(const type *)sum->scalar);              \
         const type *in = from;                                                 \
-        const type *scalar = sum->scalar;                                      \
-        for (size_t i = 0; i < count; i++)                                     \
-            out[i] =                                                           \
-                sum->multiplies                                                \
-                    ? (type)write((double)read(in[i]) * (double)read(*scalar)) \
-                    : in[i];                                                   \
+        type *out = to;                                                        \
+        if (!sum->multiplies)                                                  \
+            memcpy(to, from, count * sizeof(type));                            \
+        else                                                                   \
+            for (size_t i = 0; i < count; i++)                                 \
+                out[i] = (type)write((double)read(in[i]) * scalar);            \
     }                                                                          \
     static void name##_hop(void *to, const void *from, size_t count,           \
                            const struct sum *sum)                              \
     {                                                                          \
-        type *out = to;                                                        \
         const type *in = from;                                                 \
-        for (size_t i = 0; i < count; i++)                                     \
-            out[i] = (type)write(rounded(                                      \
-                hop(sum->kind, (double)read(out[i]), (double)read(in[i]))));   \
+        type *out = to;                                                        \
+        if (sum->kind == ncclSum)                                              \
+            EACH(type, write, read, left + right)                              \
+        else if (sum->kind == ncclProd)                                        \
+            EACH(type, write, read, left *right)                               \
+        else if (sum->kind == ncclMax)                                         \
+            EACH(type, write, read, fmax(left, right))                         \
+        else                                                                   \
+            EACH(type, write, read, fmin(left, right))                         \
     }
 
 #define AS_IT_IS(x) (x)
-FLOAT(f16, uint16_t, half_from_f16, half_to_f16, to_f16)
-FLOAT(bf16, uint16_t, half_from_bf16, half_to_bf16, to_bf16)
-FLOAT(f32, float, AS_IT_IS, AS_IT_IS, to_f32)
-FLOAT(f64, double, AS_IT_IS, AS_IT_IS, to_f64)
+FLOAT(f16, uint16_t, half_from_f16, half_to_f16)
+FLOAT(bf16, uint16_t, half_from_bf16, half_to_bf16)
+FLOAT(f32, float, AS_IT_IS, AS_IT_IS)
+FLOAT(f64, double, AS_IT_IS, AS_IT_IS)
 
 /* Sums and products wrap: they are taken of numbers without a sign. */
 #define INTEGER(name, type, wraps)                                             \
