@@ -100,6 +100,8 @@ ncclResult_t fake_nccl_check(const char *function, ncclComm_t comm,
         return fake_nccl_say(ncclInvalidArgument, "%s: still in progress",
                              function);
     }
+    if (!comm->clique) /* its making failed */
+        return comm->state;
     if (want == FAKE_NCCL_READY)
         return ncclSuccess;
     if (fake.poison)

@@ -93,10 +93,11 @@ static ncclResult_t bear_color(struct fake_nccl_family *family, int ranks,
 
     for (int i = 0; i < count; i++) {
         const struct fake_nccl_init *row = &family->rows[order[i]];
-        ncclComm_t made = fake_nccl_join(clique, i, row->parent->handle.device,
-                                         row->child_blocking);
+        ncclComm_t made =
+            fake_nccl_new(row->parent->handle.device, row->child_blocking);
         if (!made)
-            return fake_nccl_say(ncclUnhandledCudaError, "out of memory");
+            return ncclUnhandledCudaError;
+        fake_nccl_join(made, clique, i);
         family->children[order[i]] = made;
     }
     return clique->result;

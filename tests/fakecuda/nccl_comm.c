@@ -71,29 +71,41 @@ static void forget(void *handle)
     free(comm->dues);
 }
 
-ncclComm_t fake_nccl_join(struct fake_nccl_clique *clique, int rank,
-                          struct fake_device *device, int blocking)
+ncclComm_t fake_nccl_new(struct fake_device *device, int blocking)
 {
     ncclComm_t comm;
 
-    if (fake_memory_free_bytes(device) < FAKE_NCCL_COMM_BYTES)
+    if (fake_memory_free_bytes(device) < FAKE_NCCL_COMM_BYTES) {
+        fake_nccl_say(ncclUnhandledCudaError, "out of memory");
         return NULL;
+    }
     comm = fake_handle_new(FAKE_COMM, sizeof *comm, device);
     comm->handle.forget = forget;
-    comm->clique = clique;
-    comm->rank = rank;
     comm->blocking = blocking;
     device->used_bytes += FAKE_NCCL_COMM_BYTES;
+    return comm;
+}
+
+void fake_nccl_join(ncclComm_t comm, struct fake_nccl_clique *clique, int rank)
+{
+    comm->clique = clique;
+    comm->rank = rank;
     clique->members[rank] = comm;
     if (++clique->joined == clique->ranks)
         complete(clique);
-    return comm;
+}
+
+static void part(ncclComm_t comm)
+{
+    struct fake_nccl_clique *clique = comm->clique;
+
+    clique->members[comm->rank] = NULL;
+    if (!clique->made)
+        clique->joined--; /* the others wait in vain */
 }
 
 void fake_nccl_free(ncclComm_t comm)
 {
-    struct fake_nccl_clique *clique = comm->clique;
-
     fake_nccl_redops_end(comm);
     for (int i = 0; i < comm->due_count; i++)
         fake_meeting_drop(comm->dues[i].seat.meeting);
@@ -102,10 +114,8 @@ void fake_nccl_free(ncclComm_t comm)
     comm->pending = NULL;
     if (comm->family)
         fake_nccl_desert(comm);
-    if (clique->members[comm->rank] == comm)
-        clique->members[comm->rank] = NULL;
-    if (!clique->made) /* so do these */
-        clique->joined--;
+    if (comm->clique)
+        part(comm);
     comm->handle.device->used_bytes -= FAKE_NCCL_COMM_BYTES;
     fake_handle_end(comm);
     pthread_cond_broadcast(&fake.moved);
@@ -202,7 +212,7 @@ void fake_nccl_progress(ncclComm_t comm)
         comm->state = ncclUnhandledCudaError;
         return;
     }
-    if (!comm->clique->made || (family && !family->made) ||
+    if (!comm->clique || !comm->clique->made || (family && !family->made) ||
         (comm->end != FAKE_NCCL_WORKS && !is_through(comm)) ||
         comm->polls-- > 0)
         return;

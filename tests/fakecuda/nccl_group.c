@@ -162,6 +162,10 @@ ncclResult_t fake_nccl_window_close(void)
     if (--fake_self()->window > 0)
         return ncclSuccess;
     code = finish();
+    for (int i = 0; i < window.init_count; i++)
+        if (code != ncclSuccess && code != ncclInProgress &&
+            window.inits[i].comm && !window.inits[i].blocking)
+            window.inits[i].comm->state = code;
     clear();
     return code;
 }

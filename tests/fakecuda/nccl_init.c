@@ -91,17 +91,22 @@ static ncclResult_t come(struct fake_nccl_init *init)
     }
     if (fake_primary(init->device, &context) != 0)
         return fake_nccl_say(ncclUnhandledCudaError, "no context");
-    init->comm =
-        fake_nccl_join(clique, init->rank, init->device, init->child_blocking);
-    return init->comm ? ncclSuccess
-                      : fake_nccl_say(ncclUnhandledCudaError, "out of memory");
+    if (init->blocking)
+        init->comm = fake_nccl_new(init->device, 1);
+    if (!init->comm)
+        return ncclUnhandledCudaError;
+    if (!init->comm->handle.alive)
+        return fake_nccl_say(ncclInvalidArgument, "aborted meanwhile");
+    fake_nccl_join(init->comm, clique, init->rank);
+    return ncclSuccess;
 }
 
-/* What has come so far goes again. */
+/* What has come so far goes again; those that the caller has by now are his to
+ * abort. */
 static void undo(struct fake_nccl_init *inits, int count)
 {
     for (int i = 0; i < count; i++)
-        if (inits[i].comm) {
+        if (inits[i].comm && inits[i].blocking) {
             fake_nccl_free(inits[i].comm);
             *inits[i].out = NULL;
         }
@@ -136,11 +141,8 @@ static ncclResult_t await(struct fake_nccl_init *init)
 
 static void postpone(const struct fake_nccl_init *init)
 {
-    if (init->maker == FAKE_NCCL_INIT) {
-        *init->out = init->comm;
-        fake_nccl_begin(init->comm);
+    if (init->maker == FAKE_NCCL_INIT)
         return;
-    }
     *init->out = NULL;
     init->parent->child = init->out;
     fake_nccl_begin(init->parent);
@@ -214,6 +216,13 @@ static ncclResult_t init_rank(const char *function, int since,
     init->function = function;
     init->child_blocking = init->blocking;
     init->device = fake_current_device();
+    if (!init->blocking) { /* to be polled, whatever becomes of it */
+        init->comm = fake_nccl_new(init->device, 0);
+        if (!init->comm)
+            NCCL_LEAVE(ncclUnhandledCudaError);
+        fake_nccl_begin(init->comm);
+        *init->out = init->comm;
+    }
     NCCL_LEAVE(fake_nccl_ask_init(init));
 }
 

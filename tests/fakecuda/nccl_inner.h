@@ -109,7 +109,7 @@ struct fake_nccl_due {
 
 struct ncclComm {
     struct fake_handle handle;
-    struct fake_nccl_clique *clique;
+    struct fake_nccl_clique *clique; /* NULL: none yet, or never */
     int rank;
     int blocking;
     enum fake_nccl_end end;
@@ -129,10 +129,10 @@ struct ncclComm {
 };
 
 struct fake_nccl_clique *fake_nccl_clique_new(int ranks);
-/** A rank of it on a device, NULL where memory is short. With its last rank
- *  the clique is made. */
-ncclComm_t fake_nccl_join(struct fake_nccl_clique *clique, int rank,
-                          struct fake_device *device, int blocking);
+/** One that is of no clique yet; NULL where memory is short. */
+ncclComm_t fake_nccl_new(struct fake_device *device, int blocking);
+/** It becomes a rank. With the last one the clique is made. */
+void fake_nccl_join(ncclComm_t comm, struct fake_nccl_clique *clique, int rank);
 /** Ends the rank; nothing of it may be due. */
 void fake_nccl_free(ncclComm_t comm);
 /** The operators of a communicator end with it. */
@@ -168,7 +168,8 @@ struct fake_nccl_init {
     int color, key;
     uint64_t without; /* FAKE_NCCL_SHRINK: ranks, as bits */
     int force;        /* what the parent has queued ends */
-    ncclComm_t comm;  /* what it has come to: the rank of a clique */
+    ncclComm_t comm;  /* what it has come to: the rank of a clique, before the
+                         group ends where it does not block */
     struct fake_nccl_family *family; /* or the parent's family */
 };
 

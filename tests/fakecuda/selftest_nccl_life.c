@@ -170,6 +170,34 @@ static void test_never_all(void **state)
     end();
 }
 
+/* Handles that do not block are the caller's from the call on. */
+static void test_a_failing_group(void **state)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm[2] = { NULL };
+    ncclUniqueId id;
+    int count;
+
+    (void)state;
+    begin("machine=twin fail=ncclCommInitRankConfig:2:2");
+    config.blocking = 0;
+    OK(ncclGetUniqueId(&id));
+    OK(ncclGroupStart());
+    OK(cudaSetDevice(0));
+    OK(ncclCommInitRankConfig(&comm[0], 2, id, 0, &config));
+    OK(cudaSetDevice(1));
+    SAYS(ncclSystemError, ncclCommInitRankConfig(&comm[1], 2, id, 1, &config));
+    SAYS(ncclSystemError, ncclGroupEnd());
+    assert_non_null(comm[0]);
+    assert_null(comm[1]);
+    SAYS(ncclSystemError, async_error(comm[0]));
+    SAYS(ncclSystemError, ncclCommCount(comm[0], &count));
+    SAYS(ncclSystemError, ncclCommDestroy(comm[0]));
+    assert_string_equal(fake_alive(), "1 communicator");
+    OK(ncclCommAbort(comm[0]));
+    end();
+}
+
 static void test_in_progress_is_left_alone(void **state)
 {
     struct ranks ranks;
@@ -438,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_polled),
         cmocka_unit_test(test_never_all),
+        cmocka_unit_test(test_a_failing_group),
         cmocka_unit_test(test_in_progress_is_left_alone),
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_abort_after_poison),
