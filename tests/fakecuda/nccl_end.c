@@ -53,7 +53,8 @@ FAKE_API ncclResult_t ncclCommDestroy(ncclComm_t comm)
     NCCL_LEAVE(code);
 }
 
-/* From any thread, also while another waits in a call of it. */
+/* From any thread, also while another waits in a call of it; but what a group
+ * names is in use until that ends. */
 FAKE_API ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     static const char name[] = "ncclCommAbort";
@@ -62,6 +63,9 @@ FAKE_API ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (!comm)
         NCCL_LEAVE(ncclSuccess);
     NCCL_CHECK(name, comm, FAKE_NCCL_ANY);
+    if (comm->window)
+        fake_break("%s: a group that is open names rank %d's communicator",
+                   name, comm->rank);
     fake_nccl_stop(comm);
     if (comm->handle.alive)
         fake_nccl_free(comm);

@@ -254,6 +254,25 @@ static void test_two_threads(void **state)
     pthread_join(thread, NULL);
 }
 
+static void *abort_one(void *unused)
+{
+    (void)unused;
+    (void)ncclCommAbort(ranks.comm[0]);
+    return NULL;
+}
+
+static void test_abort_in_a_group(void **state)
+{
+    (void)state;
+    open_two();
+    OK(ncclGroupStart());
+    OK(sum_of(0, 1, ncclFloat32, ncclSum));
+    in_a_thread(abort_one);
+    broke("a group that is open names rank 0's communicator");
+    OK(ncclGroupEnd());
+    OK(cudaStreamQuery(ranks.stream[0]));
+}
+
 static void test_ids(void **state)
 {
     ncclComm_t comm[2];
@@ -279,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_after_the_end),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_abort_in_a_group),
         cmocka_unit_test(test_ids),
     };
 
