@@ -234,8 +234,14 @@ int gpu_multiply(struct gpu *gpu, int32_t member,
 
 int gpu_wait(struct gpu *gpu, int32_t member)
 {
-    return check(gpu, member, gpu->driver.wait(gpu->member[member].stream),
-                 "cuStreamSynchronize");
+    CUcontext before;
+
+    if (!enter(gpu, member, &before))
+        return 0;
+    int well = check(gpu, member, gpu->driver.wait(gpu->member[member].stream),
+                     "cuStreamSynchronize");
+    leave(gpu, member, before);
+    return well;
 }
 
 /* ---- life ---------------------------------------------------------------- */

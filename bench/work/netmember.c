@@ -182,6 +182,8 @@ void netmember_destroy(struct netmember *self)
 {
     if (!self)
         return;
+    if (self->gpu) /* of a step that failed some may be under way */
+        gpu_wait(self->gpu, self->member);
     for (int32_t l = 0; self->hidden && l < self->hidden_count; ++l)
         block_destroy(self, self->hidden[l]);
     block_destroy(self, self->rows);
