@@ -110,7 +110,7 @@ target_link_libraries(scenario_gpu_present PRIVATE hdp::hdp_static)
 set(hdp_fake_names ${CMAKE_CURRENT_BINARY_DIR}/fakecuda/names)
 file(MAKE_DIRECTORY ${hdp_fake_names})
 foreach(name IN ITEMS
-    libcublas.so.12 libcublas.so.13 libnvidia-ml.so.1)
+    libcublas.so.12 libcublas.so.13 libnccl.so.2 libnvidia-ml.so.1)
     file(CREATE_LINK ../libfakecuda.so ${hdp_fake_names}/${name} SYMBOLIC)
 endforeach()
 
