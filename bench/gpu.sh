@@ -5,6 +5,7 @@
 #   SECTION  look       what hdp finds and says of the machine
 #            tests      the tests, GPU members included, none skipped for want
 #                       of a GPU
+#            facts      what the fake takes CUDA and NCCL to do, asked of them
 #            masks      how the driver reads CUDA_VISIBLE_DEVICES, in fresh
 #                       processes, against the resolver
 #            sanitizers the kernels, the device port, a step and reduces
@@ -16,7 +17,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -ge 3 ] || {
-    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 section=$1 folder=$2 out=$3
@@ -88,6 +89,16 @@ sanitize_all() { # TOOL
     return $bad
 }
 
+# A program of the fake's facts, on the libraries that are here.
+ask() { # NAME LIBRARIES...
+    name=$1
+    shift
+    cuda=${CUDA_HOME:-/usr/local/cuda}
+    cc -w -I"$cuda/include" "$root/tests/fakecuda/$name.c" \
+        -o "$folder/$name" -L"$cuda/lib64" "$@" -lpthread -lm &&
+        LD_LIBRARY_PATH=$cuda/lib64:${LD_LIBRARY_PATH:-} "$folder/$name"
+}
+
 failed=0
 build "$@"
 case $section in
@@ -100,6 +111,10 @@ tests)
     (cd "$folder" && HDP_REQUIRE=cuda ctest --output-on-failure -j 6 \
         -L 'gpu|kernels|contract|scenario' -LE 'by_hand|timing|long' \
         --timeout 60) || failed=1
+    ;;
+facts)
+    ask fidelity -lcudart || failed=1
+    ask fidelity_nccl -lnccl -lcudart || failed=1
     ;;
 masks)
     (cd "$folder" && HDP_REQUIRE=cuda ctest --output-on-failure -R gpu.masks) ||
@@ -131,6 +146,9 @@ calibrate)
         --rest 30s --repeat 3 --reference 5s
     ;;
 run)
+    bench run-net.json run --net 4x8192 -N 16384 --dtype bf16 -d "$(pair)" -q
+    bench run-net-train.json run --net 8x4096/train -N 16384 --dtype bf16 \
+        -d "$(pair)" -q
     for work in mlp gemm copy mixed; do
         bench "run-$work.json" run --work $work -d "$(pair)" -q
     done
