@@ -113,6 +113,10 @@ tests)
         --timeout 60) || failed=1
     ;;
 facts)
+    [ "$(gpus)" -ge 2 ] || {
+        echo "facts: not run, they are about two GPUs" >&2
+        exit 3
+    }
     ask fidelity -lcudart || failed=1
     ask fidelity_nccl -lnccl -lcudart || failed=1
     ;;
