@@ -340,6 +340,17 @@ static hdp_status sample_course(struct hdpi_sampler *own)
 
 /* ---- a member's part ----------------------------------------------------- */
 
+/* A function that failed may have left work in the queue, on memory that its
+ * owner frees next; this thread's error stays. */
+static void drain(struct hdpi_member *member)
+{
+    const hdp_error before = *hdpi_error();
+
+    if (member->device->asynchronous)
+        (void)hdpi_member_wait(member);
+    *hdpi_error() = before;
+}
+
 hdp_status hdpi_sample_member(struct hdpi_member *member, void *arg)
 {
     struct hdpi_sampling *whole = arg;
@@ -350,8 +361,10 @@ hdp_status hdpi_sample_member(struct hdpi_member *member, void *arg)
     for (int32_t c = 0; c < whole->course_count && status == HDP_OK; ++c) {
         start_course(own, c);
         status = sample_course(own);
-        if (status != HDP_OK)
+        if (status != HDP_OK) {
             atomic_store(&whole->failed, 1);
+            drain(member);
+        }
         if (!own->virtual_time && !own->settled)
             atomic_fetch_sub(&hdpi_sampler_course(own)->unsettled, 1);
         hdpi_course_close(own);

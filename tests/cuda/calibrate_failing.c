@@ -1,6 +1,8 @@
 /* Calibrations in which something fails: cuBLAS (FAULTS F26), its absence
  * (F07), memory that is short (F13, F14). The group works on, the profile says
  * what is assumed, and nothing is left behind. */
+#define HDP_WITH_CUBLAS_TYPES
+#include <hdp/cuda.h>
 #include "measured.h"
 
 enum { MIB = 1 << 20 };
@@ -133,6 +135,57 @@ static void a_product_that_never_ends_meets_the_deadline(void **state)
     measured_close(&own);
 }
 
+/* ---- a function of the caller's ------------------------------------------- */
+
+enum { WIDE = 4096 };
+
+struct left {
+    float *memory;
+    void *stream;
+};
+
+/* Leaves large products in the queue, and fails. */
+static int32_t leave_and_fail(const hdp_shard *shard, void *user)
+{
+    const float one = 1, zero = 0;
+    struct left *left = user;
+    void *handle;
+
+    left->stream = hdp_cuda_stream(shard);
+    if (hdp_shard_blas(&handle, shard) != HDP_OK)
+        return 2;
+    for (int i = 0; i < 100; ++i)
+        if (cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, WIDE, WIDE, WIDE,
+                        &one, left->memory, WIDE, left->memory, WIDE, &zero,
+                        left->memory, WIDE) != CUBLAS_STATUS_SUCCESS)
+            return 3;
+    return 1;
+}
+
+/* Who fails frees what it worked on, so nothing may be at work there. */
+static void what_a_failing_function_left_is_done(void **state)
+{
+    struct measured own;
+    struct left left;
+    hdp_work work = { .size = sizeof work,
+                      .cuda = leave_and_fail,
+                      .user = &left };
+    const hdp_calibrate_options options = { .size = sizeof options,
+                                            .probe = HDP_PROBE_WORK,
+                                            .work = &work };
+    hdp_profile *profile = NULL;
+
+    (void)state;
+    measured_open(&own, "machine=twin clock=real", "cuda:1");
+    assert_int_equal(cudaSetDevice(1), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&left.memory, 64 * MIB), cudaSuccess);
+    expect_status(HDP_ERR_CALLBACK,
+                  hdp_calibrate(&profile, own.group, &options));
+    assert_int_equal(cudaStreamQuery(left.stream), cudaSuccess);
+    assert_int_equal(cudaFree(left.memory), cudaSuccess);
+    measured_close(&own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +194,7 @@ int main(void)
         cmocka_unit_test(short_memory_makes_smaller_buffers),
         cmocka_unit_test(no_memory_is_told_and_survived),
         cmocka_unit_test(a_product_that_never_ends_meets_the_deadline),
+        cmocka_unit_test(what_a_failing_function_left_is_done),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
