@@ -58,7 +58,7 @@ equals() {
     if [ "$(gpus)" -ge 2 ]; then
         echo 'cuda:0,1'
     else
-        echo 'cuda:0/sms=64+cuda:0/sms=64'
+        echo 'cuda:0/sms=56+cuda:0/sms=56'
     fi
 }
 

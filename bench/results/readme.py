@@ -93,22 +93,61 @@ def gpu_rows(result):
                f"{row['efficiency']:.3f} |")
 
 
-def on_gpus():
-    result = json.loads((HERE / "run-mlp-h200-pair.json").read_text())
+def gpu_steps(file, what):
+    """A table of steps on GPUs, under a line that says of what."""
+    result = json.loads((HERE / file).read_text())
     devices = " and ".join(f"`{device['spec']}` ({device['name']})"
                            for device in result["devices"])
     check = result["check"]
     return [
-        f"A training step on two unequal GPUs, {devices}, forward, backward, "
-        "weighted mean of the gradients and update in bf16 (`hdp_bench run "
-        f"--work mlp`), commit {result['tool']['build']['commit'][:12]}; "
-        f"gradients within {check['max_rel_error']:.1e} of {check['against']} "
-        f"(allowed {check['tolerance']:.0e}):",
+        f"{what.format(devices=devices)}, commit "
+        f"{result['tool']['build']['commit'][:12]}; results within "
+        f"{check['max_rel_error']:.1e} of {check['against']} (allowed "
+        f"{check['tolerance']:.0e}):",
         "",
         "| rule | rows | step | MAD | against equal | against one GPU | "
         "of the optimum |",
         "|---|---|---|---|---|---|---|",
         *gpu_rows(result),
+        "",
+    ]
+
+
+def calibration_rows():
+    for file, note in (("f32", ""), ("bf16", ""), ("tf32", ""),
+                       ("long", "bf16, `--budget 2s`"),
+                       ("rested", "bf16, after 30 s idle"),
+                       ("equal-f32", ""), ("equal-bf16", "")):
+        kept = HERE / f"calibrate-h200-parts-{file}.json"
+        result = json.loads(kept.read_text())
+        first, repeat = result["repeat"]["members"][0], result["repeat"]
+        parts = " : ".join(str(device["partition_sms"])
+                           for device in result["devices"])
+        worst = max(member["worst_error"] for member in repeat["members"])
+        yield (f"| {parts} | {note or result['profile']['members'][0]['dtype']} | "
+               f"{repeat['count']} | {first['ratio_median']:.4f} | "
+               f"{100 * first['spread']:.2f} % | {first['reference']:.4f} | "
+               f"{100 * worst:.2f} % |")
+
+
+def on_gpus():
+    return [
+        *gpu_steps("run-mlp-h200-pair.json",
+                   "A training step on two unequal GPUs, {devices}, forward, "
+                   "backward, weighted mean of the gradients and update in "
+                   "bf16 (`hdp_bench run --work mlp`)"),
+        *gpu_steps("run-net-h200-parts.json",
+                   "Four layers of 8,192 × 8,192, forward in bf16, on two "
+                   "parts of one GPU, {devices} (`hdp_bench run --net "
+                   "4x8192`)"),
+        "Calibrations of 300 ms of parts of one H200 (`hdp_bench calibrate "
+        "--repeat`): the first part's share of the throughput, how far the "
+        "repeats lie apart, and the worst of all parts and repeats against the "
+        "mean of a run of 5 s:",
+        "",
+        "| multiprocessors | | repeats | ratio | MAD | in 5 s | worst off |",
+        "|---|---|---|---|---|---|---|",
+        *calibration_rows(),
         "",
     ]
 
