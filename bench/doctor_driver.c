@@ -219,9 +219,7 @@ static void say_nccl(struct doctor *self)
 
     memcpy(&version_of, &symbol, sizeof symbol);
     if (version_of && version_of(&version) == 0)
-        doctor_say(self, LIBRARIES, DOCTOR_OK, NULL,
-                   "NCCL %d.%d.%d: %s (this version of hdp does not use it "
-                   "yet)",
+        doctor_say(self, LIBRARIES, DOCTOR_OK, NULL, "NCCL %d.%d.%d: %s",
                    version / 10000, version / 100 % 100, version % 100,
                    path_of(symbol));
     else

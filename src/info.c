@@ -66,7 +66,7 @@ static void describe_nvml(struct hdpi_library *out)
 
 static hdp_status runtime(struct hdpi_json *json)
 {
-    struct hdpi_library blas, cuda, cublas, nvml;
+    struct hdpi_library blas, cuda, cublas, nccl, nvml;
 
     memset(&blas, 0, sizeof blas);
     memset(&cuda, 0, sizeof cuda);
@@ -75,11 +75,13 @@ static hdp_status runtime(struct hdpi_json *json)
     hdpi_host_blas_describe(&blas);
     hdpi_cuda_describe(&cuda);
     hdpi_cuda_blas_describe(&cublas);
+    hdpi_comm_adapter(HDP_ENGINE_NCCL)->describe(&nccl);
     hdpi_json_int(json, "cores_allowed", hdpi_cores_allowed());
     hdpi_json_open_object(json, "libraries");
     library(json, &blas);
     library(json, &cuda);
     library(json, &cublas);
+    library(json, &nccl);
     library(json, &nvml);
     hdpi_json_close(json);
     return HDP_OK;

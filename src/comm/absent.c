@@ -64,10 +64,16 @@ static hdp_status nccl_open(struct hdpi_comm *comm, void *id,
     return nccl_refuse();
 }
 
+static void nccl_describe(struct hdpi_library *out)
+{
+    *out = (struct hdpi_library){ .name = "nccl", .note = "built without it" };
+}
+
 const struct hdpi_comm_ops hdpi_absent_nccl_ops = {
     .name = "nccl",
     .engine = HDP_ENGINE_NCCL,
     .state_size = sizeof(struct hdpi_comm),
+    .describe = nccl_describe,
     .make_id = nccl_make_id,
     .release_id = hdpi_absent_release_id,
     .open = nccl_open,

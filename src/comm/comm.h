@@ -9,6 +9,7 @@
 #define HDPI_COMM_H
 #include "base/log.h"
 #include "base/park.h"
+#include "base/symbols.h"
 
 struct hdpi_comm_ops;
 struct hdpk_combine;
@@ -53,6 +54,10 @@ struct hdpi_comm_ops {
     const char *name;
     int32_t engine;    /* HDP_ENGINE_* */
     size_t state_size; /* of a rank's state, base included */
+
+    /** The library it works with: the copy in the process, if there is one;
+     *  loads none. NULL: it needs none. */
+    void (*describe)(struct hdpi_library *out);
 
     /** Opaque bytes by which `size` ranks find each other; *out is released
      *  by release_id once every rank has opened or given up. HDP_ERR_MEMORY,

@@ -1,6 +1,5 @@
 /* The NCCL adapter: an entry that refuses and says which headers it knows. */
-#include <nccl.h>
-#include "comm/adapter.h"
+#include "comm/nccl_load.h"
 
 static hdp_status nccl_refuse(void)
 {
@@ -30,6 +29,7 @@ const struct hdpi_comm_ops hdpi_nccl_ops = {
     .name = "nccl",
     .engine = HDP_ENGINE_NCCL,
     .state_size = sizeof(struct hdpi_comm),
+    .describe = nccl_describe,
     .make_id = nccl_make_id,
     .release_id = hdpi_absent_release_id,
     .open = nccl_open,

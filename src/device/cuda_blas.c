@@ -3,16 +3,16 @@
  * the loader finds. It is never unloaded: it has state that outlives every
  * handle. */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fate.h"
+#include "base/packages.h"
+#include "base/symbols.h"
 #include "base/text.h"
 #include "device/cuda_inner.h"
-#include "device/symbols.h"
 
-enum { MAJOR_LEAST = 12, FOLDERS_MAX = 8, PATH_MAX_BYTES = 512 };
+enum { MAJOR_LEAST = 12 };
 
 /* Of the two, the one of the CUDA that this library was built with stands
  * first: the driver is new enough for that one. */
@@ -84,56 +84,14 @@ static int try_copy(struct cuda_blas *out, const char *name, int flags,
     return 0;
 }
 
-/* ---- the wheels of Python ------------------------------------------------ */
-
-/* Folders for packages, seen from what the process has mapped out of them. */
-struct folders {
-    int count;
-    char path[FOLDERS_MAX][PATH_MAX_BYTES];
-};
-
-static void add_folder(struct folders *folders, const char *path, size_t length,
-                       const char *tail)
-{
-    char *next = folders->path[folders->count];
-
-    if (length + strlen(tail) >= PATH_MAX_BYTES)
-        return;
-    (void)snprintf(next, PATH_MAX_BYTES, "%.*s%s", (int)length, path, tail);
-    for (int i = 0; i < folders->count; ++i)
-        if (strcmp(folders->path[i], next) == 0)
-            return;
-    folders->count++;
-}
-
-/* Packages that are loaded stand beside those that are not; Python's own
- * modules stand beside the folder of all packages. */
-static int see(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    static const char *const marks[] = { "/site-packages/", "/dist-packages/" };
-    static const char own[] = "/lib-dynload/";
-    struct folders *folders = arg;
-    const char *path = info->dlpi_name, *found;
-
-    (void)size;
-    for (size_t i = 0; path && i < sizeof marks / sizeof *marks; ++i) {
-        found = strstr(path, marks[i]);
-        if (found && folders->count < FOLDERS_MAX)
-            add_folder(folders, path,
-                       (size_t)(found - path) + strlen(marks[i]) - 1, "");
-    }
-    found = path ? strstr(path, own) : NULL;
-    if (found && folders->count < FOLDERS_MAX)
-        add_folder(folders, path, (size_t)(found - path), "/site-packages");
-    return 0;
-}
+/* ---- the search ---------------------------------------------------------- */
 
 static int try_wheels(struct cuda_blas *out, char *why, size_t capacity)
 {
-    struct folders folders = { .count = 0 };
-    char path[PATH_MAX_BYTES + 64];
+    struct hdpi_packages folders;
+    char path[HDPI_PACKAGES_PATH + 64];
 
-    (void)dl_iterate_phdr(see, &folders);
+    hdpi_packages_find(&folders);
     for (size_t c = 0; c < COPIES; ++c)
         for (int f = 0; f < folders.count; ++f) {
             (void)snprintf(path, sizeof path, "%s/%s/%s", folders.path[f],
@@ -143,8 +101,6 @@ static int try_wheels(struct cuda_blas *out, char *why, size_t capacity)
         }
     return 0;
 }
-
-/* ---- the search ---------------------------------------------------------- */
 
 static int try_names(struct cuda_blas *out, int flags, char *why,
                      size_t capacity)

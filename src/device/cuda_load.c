@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/symbols.h"
 #include "device/cuda_inner.h"
-#include "device/symbols.h"
 
 static const char LIBRARY[] = "libcuda.so.1";
 

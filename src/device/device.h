@@ -4,6 +4,7 @@
 #define HDPI_DEVICE_H
 #include <pthread.h>
 #include "base/log.h"
+#include "base/symbols.h"
 #include "core/topology.h"
 
 struct hdpi_device_ops;
@@ -300,13 +301,6 @@ hdp_status hdpi_device_open(struct hdpi_device **out,
 /** NULL allowed. */
 void hdpi_device_close(struct hdpi_device *device);
 
-/* What host and cuda found of libraries, for hdp_info: a path or a reason,
- * one line each, static or process-long. */
-struct hdpi_library {
-    const char *name; /* "openblas" */
-    char path[256];   /* empty: not found */
-    char note[256];   /* version, flavour, or why not */
-};
 /** OpenBLAS as the host adapter uses it (opens it if nobody has yet). */
 void hdpi_host_blas_describe(struct hdpi_library *out);
 /** The CUDA driver: path, version or the loader's reason. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
+#include "base/symbols.h"
 #include "device/host.h"
-#include "device/symbols.h"
 #include "kernels.h"
 
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 };

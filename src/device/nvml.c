@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
+#include "base/symbols.h"
 #include "base/text.h"
 #include "device/device.h"
-#include "device/symbols.h"
 
 /* As its documentation gives them; kept in every version since 2013. */
 struct utilization {

@@ -69,6 +69,9 @@ endfunction()
 # One program an idea; inner_ ones reach inner symbols, those that end in _13
 # have CUDA 13's images.
 file(GLOB sources CONFIGURE_DEPENDS ${hdp_test_dir}/cuda/*.c)
+if(NOT HDP_WITH_NCCL)
+    list(FILTER sources EXCLUDE REGEX "/(inner_)?nccl[^/]*\\.c$")
+endif()
 foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     if(name MATCHES "^inner_")

@@ -1,6 +1,6 @@
 /* The loader's answers are object pointers, and ISO C has no cast from those to
  * functions: their bytes are copied. */
-#include "device/symbols.h"
+#include "base/symbols.h"
 #include <dlfcn.h>
 #include <string.h>
 #include "base/text.h"

@@ -4,6 +4,14 @@
 #define HDPI_SYMBOLS_H
 #include <stddef.h>
 
+/* What was found of a library, for hdp_info: a path or a reason, one line each,
+ * static or process-long. */
+struct hdpi_library {
+    const char *name; /* "openblas" */
+    char path[256];   /* empty: not found */
+    char note[256];   /* version, flavour, or why not */
+};
+
 struct hdpi_symbol {
     const char *name;
     size_t offset; /* of the function pointer in the struct to be filled */
