@@ -37,9 +37,27 @@ enum {
     HDPI_SLURM_JOB_GPUS = 5,
     HDPI_SLURM_STEP_GPUS = 6,
     HDPI_KUBERNETES_HOST = 7,
-    HDPI_VARIABLE_COUNT = 8
+    HDPI_VARIABLE_COUNT = 8, /* kept by contexts; launchers' are not */
+    HDPI_TORCH_RANK = 8,
+    HDPI_TORCH_SIZE = 9,
+    HDPI_TORCH_LOCAL_RANK = 10,
+    HDPI_TORCH_LOCAL_SIZE = 11,
+    HDPI_OMPI_RANK = 12,
+    HDPI_OMPI_SIZE = 13,
+    HDPI_OMPI_LOCAL_RANK = 14,
+    HDPI_OMPI_LOCAL_SIZE = 15,
+    HDPI_SLURM_RANK = 16,
+    HDPI_SLURM_SIZE = 17,
+    HDPI_SLURM_LOCAL_RANK = 18,
+    HDPI_SLURM_JOB = 19,
+    HDPI_SLURM_STEP = 20,
+    HDPI_PMI_RANK = 21,
+    HDPI_PMI_SIZE = 22,
+    HDPI_PMI_LOCAL_RANK = 23,
+    HDPI_PMI_LOCAL_SIZE = 24,
+    HDPI_NAME_COUNT = 25
 };
-extern const char *const hdpi_variables[HDPI_VARIABLE_COUNT];
+extern const char *const hdpi_variables[HDPI_NAME_COUNT];
 /** What it holds now, for telling; verbs go by what their context read. */
 const char *hdpi_variable(int32_t which);
 /** What it held when the process began (the caller frees; NULL: not set): 1, or
